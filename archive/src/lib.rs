@@ -1,0 +1,1 @@
+//! The wakashu archive format.

@@ -1,0 +1,1 @@
+//! Answers MCP requests from a wakashu archive.

@@ -1,0 +1,1 @@
+//! Turns a folder of poems and pictures into a wakashu archive.

@@ -1,0 +1,1 @@
+//! Where wakashu archives live: a folder or an S3 bucket.
