@@ -1,0 +1,137 @@
+//! Text kept JSON-escaped, so that an answer splices it as it lies in the archive.
+
+use std::borrow::Cow;
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// Appends `text` to `out` as the inside of a JSON string (no quotes around it).
+///
+/// Only what JSON requires is escaped; all other characters stay as they are.
+pub fn escape_into(out: &mut String, text: &str) {
+    let mut plain_from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let short = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0x08 => "\\b",
+            0x0c => "\\f",
+            0..0x20 => "",
+            _ => continue,
+        };
+        out.push_str(text.get(plain_from..at).unwrap_or_default());
+        if short.is_empty() {
+            out.push_str("\\u00");
+            for nibble in [byte >> 4, byte & 15] {
+                out.push(char::from(HEX.get(usize::from(nibble)).copied().unwrap_or(b'0')));
+            }
+        } else {
+            out.push_str(short);
+        }
+        plain_from = at + 1;
+    }
+    out.push_str(text.get(plain_from..).unwrap_or_default());
+}
+
+/// Returns the text that `escaped` stands for; borrowed when nothing was escaped.
+///
+/// Made for text that passed [`is_escaped`]; what does not parse as an escape is kept as it is.
+#[must_use]
+pub fn unescape(escaped: &str) -> Cow<'_, str> {
+    if !escaped.contains('\\') {
+        return Cow::Borrowed(escaped);
+    }
+    let mut text = String::with_capacity(escaped.len());
+    let mut rest = escaped;
+    while let Some((plain, tail)) = rest.split_once('\\') {
+        text.push_str(plain);
+        let Some((character, length)) = read_escape(tail.as_bytes()) else {
+            text.push('\\');
+            rest = tail;
+            continue;
+        };
+        text.push(character);
+        rest = tail.get(length..).unwrap_or_default();
+    }
+    text.push_str(rest);
+    Cow::Owned(text)
+}
+
+/// Tells whether `text` can stand inside a JSON string as it is, in exactly the form [`escape_into`] writes.
+pub(crate) fn is_escaped(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'"' | 0..0x20 => return false,
+            b'\\' => match bytes.get(at + 1..).and_then(read_escape) {
+                Some((_, length)) => at += 1 + length,
+                None => return false,
+            },
+            _ => at += 1,
+        }
+    }
+    true
+}
+
+/// Reads what follows a backslash; returns the character and how many bytes it took.
+fn read_escape(after: &[u8]) -> Option<(char, usize)> {
+    let character = match after.first()? {
+        b'"' => '"',
+        b'\\' => '\\',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'u' => {
+            let digits = std::str::from_utf8(after.get(1..5)?).ok()?;
+            let code =
+                u32::from_str_radix(digits.strip_prefix("00")?, 16).ok().filter(|code| *code < 0x20)?;
+            return Some((char::from_u32(code)?, 5));
+        }
+        _ => return None,
+    };
+    Some((character, 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn escaped(text: &str) -> String {
+        let mut out = String::new();
+        escape_into(&mut out, text);
+        out
+    }
+
+    #[test]
+    fn only_what_json_requires_is_escaped() {
+        assert_eq!(escaped("春\n\"夏\"\\\u{1}\u{2028}😀"), "春\\n\\\"夏\\\"\\\\\\u0001\u{2028}😀");
+    }
+
+    #[test]
+    fn raw_quotes_controls_and_broken_escapes_are_noticed() {
+        for text in ["\"", "\n", "\\", "\\x", "\\u00", "\\u0041", "\\u+001", "a\\\\\\"] {
+            assert!(!is_escaped(text), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn escaping_reads_back(text in any::<String>()) {
+            let escaped = escaped(&text);
+            prop_assert!(is_escaped(&escaped));
+            prop_assert_eq!(unescape(&escaped), text);
+        }
+
+        #[test]
+        fn unescaping_never_panics(text in any::<String>()) {
+            let _ = unescape(&text);
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Verified, validated views of an archive, with typed look-ups.
+
+use bytes::Bytes;
+
+use crate::access::Verified;
+use crate::error::{ArchiveError, Damage, Section};
+use crate::hash::ContentHash;
+use crate::json_text::is_escaped;
+use crate::model::{
+    ArchivedChunk, ArchivedEntry, ArchivedPage, ArchivedRendition, ArchivedRoot, ArchivedRound, MediaType,
+    Page, Reference, Root, Span,
+};
+use crate::normalize::{MAX_RANK, bare_number, title_key};
+use crate::trailer::{HEAD_MAGIC, Trailer};
+use crate::writer::{
+    CHUNK_ENTRIES, MAX_ENTRY_TEXT_BYTES, MAX_PAGE_BYTES, MAX_ROOT_BYTES, MAX_STORED_PICTURE_BYTES,
+};
+
+/// A validated root.
+pub type RootView = Verified<Root>;
+
+/// A validated page.
+pub type PageView = Verified<Page>;
+
+/// What opening an archive led to.
+#[derive(Debug)]
+pub enum Opening {
+    /// The tail held everything.
+    Ready(Archive),
+    /// The root lies outside the tail: read its span and call [`Archive::with_root`].
+    NeedRoot(Trailer),
+}
+
+/// An open archive: its trailer and its root. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Archive {
+    trailer: Trailer,
+    digest: ContentHash,
+    root: RootView,
+}
+
+impl Archive {
+    /// Opens an archive from the last bytes of its file ([`TAIL_BYTES`](crate::TAIL_BYTES), or the whole file).
+    pub fn from_tail(tail: &[u8], file_length: u64) -> Result<Opening, ArchiveError> {
+        let trailer = Trailer::decode(tail, file_length)?;
+        let tail_from = file_length.saturating_sub(tail.len() as u64);
+        let Some(start) = trailer.root.offset.checked_sub(tail_from) else {
+            return Ok(Opening::NeedRoot(trailer));
+        };
+        let end = trailer.root.span().end().saturating_sub(tail_from);
+        let root = usize::try_from(start)
+            .ok()
+            .zip(usize::try_from(end).ok())
+            .and_then(|(start, end)| tail.get(start..end));
+        // Copied: the tail may be mapped memory, and the root outlives it.
+        let root = Bytes::copy_from_slice(root.unwrap_or_default());
+        Self::with_root(trailer, root).map(Opening::Ready)
+    }
+
+    /// Opens an archive from its trailer and the bytes of its root, which must be owned memory.
+    pub fn with_root(trailer: Trailer, root: Bytes) -> Result<Self, ArchiveError> {
+        let root = verified(&trailer.root, root, Section::Root, MAX_ROOT_BYTES)?;
+        check_root(&root, &trailer)
+            .map_err(|rule| ArchiveError::rule(Section::Root, trailer.root.offset, rule))?;
+        Ok(Self { digest: trailer.digest(), trailer, root })
+    }
+
+    /// Returns the archive's digest, which is also its file name.
+    #[must_use]
+    pub fn digest(&self) -> ContentHash {
+        self.digest
+    }
+
+    /// Returns the trailer.
+    #[must_use]
+    pub fn trailer(&self) -> &Trailer {
+        &self.trailer
+    }
+
+    /// Returns the root.
+    #[must_use]
+    pub fn root(&self) -> &ArchivedRoot {
+        &self.root
+    }
+
+    /// Returns the root's size in bytes.
+    #[must_use]
+    pub fn root_bytes(&self) -> usize {
+        self.root.byte_length()
+    }
+
+    /// Finds a round by what a reader calls it: its exact title, else the title however it is written, else
+    /// its bare number.
+    #[must_use]
+    pub fn find_round(&self, title: &str) -> Option<&ArchivedRound> {
+        let by_key = |key: &str| {
+            let found =
+                self.root.by_key.binary_search_by(|position| self.key_at(position.to_native()).cmp(key));
+            let position = found.ok().and_then(|at| self.root.by_key.get(at))?;
+            self.root.rounds.get(position.to_native() as usize)
+        };
+        by_key(&title_key(title)).or_else(|| by_key(&format!("第{}回", bare_number(title)?)))
+    }
+
+    fn key_at(&self, position: u32) -> &str {
+        self.root.rounds.get(position as usize).map_or("", |round| round.key.as_str())
+    }
+
+    /// Verifies and validates the bytes of a chunk's page, which must be owned memory.
+    pub fn page(&self, chunk: &ArchivedChunk, bytes: Bytes) -> Result<PageView, ArchiveError> {
+        let reference = Reference {
+            offset: chunk.page.offset.to_native(),
+            length: chunk.page.length.to_native(),
+            hash: chunk.page.hash(),
+        };
+        let page: PageView = verified(&reference, bytes, Section::Page, MAX_PAGE_BYTES)?;
+        check_page(&page, chunk, self.trailer.span().offset)
+            .map_err(|rule| ArchiveError::rule(Section::Page, reference.offset, rule))?;
+        Ok(page)
+    }
+}
+
+impl ArchivedRound {
+    /// Returns the chunks that may hold ranks from `first` to `last`.
+    #[must_use]
+    pub fn chunks_with(&self, first: u32, last: u32) -> &[ArchivedChunk] {
+        let from = self.chunks.partition_point(|chunk| chunk.last_rank.to_native() < first);
+        let to = self.chunks.partition_point(|chunk| chunk.first_rank.to_native() <= last);
+        self.chunks.get(from..to).unwrap_or_default()
+    }
+
+    /// Returns the first and last rank, if the round has entries.
+    #[must_use]
+    pub fn rank_bounds(&self) -> Option<(u32, u32)> {
+        let first = self.chunks.first()?.first_rank.to_native();
+        Some((first, self.chunks.last()?.last_rank.to_native()))
+    }
+}
+
+impl ArchivedPage {
+    /// Returns the entries ranked from `first` to `last`.
+    #[must_use]
+    pub fn entries_between(&self, first: u32, last: u32) -> &[ArchivedEntry] {
+        let from = self.entries.partition_point(|entry| entry.rank.to_native() < first);
+        let to = self.entries.partition_point(|entry| entry.rank.to_native() <= last);
+        self.entries.get(from..to).unwrap_or_default()
+    }
+}
+
+/// Verifies stored base64 bytes of a rendition: hash, length, and that they are plain base64, so that nothing
+/// but base64 is ever spliced into JSON.
+pub fn verify_rendition(rendition: &ArchivedRendition, stored: &[u8]) -> Result<(), ArchiveError> {
+    verify_original(rendition, stored)?;
+    let padding = match rendition.file_bytes.to_native() % 3 {
+        0 => 0,
+        1 => 2,
+        _ => 1,
+    };
+    let (digits, tail) = stored.split_at(stored.len().saturating_sub(padding));
+    let plain = digits.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
+    if !plain || tail.iter().any(|byte| *byte != b'=') {
+        return Err(ArchiveError::rule(
+            Section::Picture,
+            rendition.span().offset,
+            "a rendition is not plain base64",
+        ));
+    }
+    Ok(())
+}
+
+/// Verifies stored raw bytes of an original: length and hash.
+pub fn verify_original(rendition: &ArchivedRendition, stored: &[u8]) -> Result<(), ArchiveError> {
+    let span = rendition.span();
+    check_bytes(span, rendition.hash(), stored).map_err(|damage| ArchiveError::Damaged {
+        section: Section::Picture,
+        offset: span.offset,
+        damage,
+    })
+}
+
+fn check_bytes(span: Span, expected: ContentHash, bytes: &[u8]) -> Result<(), Damage> {
+    if bytes.len() as u64 != span.length {
+        return Err(Damage::Length { expected: span.length, found: bytes.len() as u64 });
+    }
+    let found = ContentHash::of(bytes);
+    if found == expected { Ok(()) } else { Err(Damage::Hash { expected, found }) }
+}
+
+/// Checks length and hash of `bytes`, then validates them as an archived `T`.
+fn verified<T>(
+    reference: &Reference,
+    bytes: Bytes,
+    section: Section,
+    most: u64,
+) -> Result<Verified<T>, ArchiveError>
+where
+    T: rkyv::Archive,
+    T::Archived: rkyv::Portable
+        + for<'a> rkyv::bytecheck::CheckBytes<rkyv::api::high::HighValidator<'a, rkyv::rancor::Error>>,
+{
+    let damaged = |damage| ArchiveError::Damaged { section, offset: reference.offset, damage };
+    if reference.length > most {
+        return Err(damaged(Damage::Rule("larger than the format allows")));
+    }
+    check_bytes(reference.span(), reference.hash, &bytes).map_err(damaged)?;
+    Verified::new(bytes).map_err(|error| damaged(Damage::Value(error.to_string())))
+}
+
+type Rule = &'static str;
+
+/// Where pages, pictures and columns may lie.
+fn inside_body(span: Span, body_end: u64) -> bool {
+    span.offset >= HEAD_MAGIC.len() as u64 && span.end() <= body_end
+}
+
+fn check_root(root: &ArchivedRoot, trailer: &Trailer) -> Result<(), Rule> {
+    let mut entries = 0_u64;
+    for round in root.rounds.iter() {
+        entries += u64::from(round.entries.to_native());
+        let mut previous = 0;
+        for chunk in round.chunks.iter() {
+            let (first, last) = (chunk.first_rank.to_native(), chunk.last_rank.to_native());
+            if first <= previous || last < first || last > MAX_RANK {
+                return Err("ranks of a round's chunks do not ascend");
+            }
+            previous = last;
+            if chunk.page.length.to_native() > MAX_PAGE_BYTES
+                || !inside_body(chunk.page.span(), trailer.root.offset)
+            {
+                return Err("a page's span leaves the file");
+            }
+        }
+    }
+    if entries != u64::from(root.entries.to_native()) {
+        return Err("the rounds' entries do not add up");
+    }
+    if root.by_key.len() != root.rounds.len() {
+        return Err("the index of keys does not cover the rounds");
+    }
+    // Strictly ascending keys at valid positions make the index a permutation.
+    let mut previous: Option<&str> = None;
+    for position in root.by_key.iter() {
+        let Some(round) = root.rounds.get(position.to_native() as usize) else {
+            return Err("the index of keys names no round");
+        };
+        if previous.is_some_and(|before| before >= round.key.as_str()) {
+            return Err("the index of keys does not ascend");
+        }
+        previous = Some(&round.key);
+    }
+    Ok(())
+}
+
+fn check_page(page: &ArchivedPage, chunk: &ArchivedChunk, body_end: u64) -> Result<(), Rule> {
+    let (Some(first), Some(last)) = (page.entries.first(), page.entries.last()) else {
+        return Err("a page has no entries");
+    };
+    if page.entries.len() > CHUNK_ENTRIES {
+        return Err("a page has too many entries");
+    }
+    if first.rank != chunk.first_rank || last.rank != chunk.last_rank {
+        return Err("a page holds other ranks than its chunk says");
+    }
+    if !page.entries.is_sorted_by(|one, next| one.rank.to_native() < next.rank.to_native()) {
+        return Err("ranks of a page do not ascend");
+    }
+    page.entries.iter().try_for_each(|entry| check_entry(entry, body_end))
+}
+
+fn check_entry(entry: &ArchivedEntry, body_end: u64) -> Result<(), Rule> {
+    let text: &str = &entry.text;
+    if text.len() > MAX_ENTRY_TEXT_BYTES {
+        return Err("an entry's text is larger than the format allows");
+    }
+    if entry.yomi.as_deref().is_some_and(|yomi| !is_escaped(yomi)) {
+        return Err("a reading is not JSON-escaped");
+    }
+    // The ranges ascend, so the text is looked at once however many there are. Each piece, in a range or
+    // between two, must be escaped by itself: no range cuts an escape or a character.
+    let head = [&entry.account, &entry.poem].into_iter().chain(entry.honka.iter());
+    let extras = entry.extras.iter().flat_map(|extra| [&extra.key, &extra.value]);
+    let mut seen = 0;
+    for range in head.chain([&entry.prompt]).chain(extras) {
+        let (start, end) = (range.start.to_native() as usize, range.end.to_native() as usize);
+        let pieces = [text.get(seen..start), text.get(start..end)];
+        if !pieces.into_iter().all(|piece| piece.is_some_and(is_escaped)) {
+            return Err("a field's range does not fit its text, or the text is not JSON-escaped");
+        }
+        seen = end;
+    }
+    if !text.get(seen..).is_some_and(is_escaped) {
+        return Err("an entry's text is not JSON-escaped");
+    }
+    let Some(picture) = entry.picture.as_ref() else { return Ok(()) };
+    for (_, rendition) in picture.renditions() {
+        let file_bytes = u64::from(rendition.file_bytes.to_native());
+        if rendition.span().length != file_bytes.div_ceil(3) * 4 {
+            return Err("a rendition's lengths do not agree");
+        }
+        if rendition.media_type() == MediaType::Heic {
+            return Err("a rendition is of a type no model accepts");
+        }
+    }
+    if picture
+        .original
+        .as_ref()
+        .is_some_and(|original| original.span().length != u64::from(original.file_bytes.to_native()))
+    {
+        return Err("an original's lengths do not agree");
+    }
+    let all =
+        picture.renditions().map(|(_, rendition)| rendition).into_iter().chain(picture.original.as_ref());
+    for rendition in all {
+        let span = rendition.span();
+        if span.length > MAX_STORED_PICTURE_BYTES || !inside_body(span, body_end) {
+            return Err("a picture's span leaves the file");
+        }
+    }
+    Ok(())
+}

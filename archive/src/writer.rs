@@ -1,0 +1,391 @@
+//! Writes an archive in one forward pass. Memory holds one chunk and the root, never all pictures.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use rkyv::rancor;
+
+use crate::date::Period;
+use crate::hash::ContentHash;
+use crate::json_text::escape_into;
+use crate::model::{
+    Chunk, Entry, Extra, MediaType, Page, Picture, Reference, Rendition, Root, Round, TextRange,
+};
+use crate::normalize::{MAX_RANK, round_number, title_key};
+use crate::trailer::{HEAD_MAGIC, Trailer};
+
+/// Most entries in one chunk.
+pub const CHUNK_ENTRIES: usize = 32;
+
+/// Most bytes of one entry's escaped text.
+pub const MAX_ENTRY_TEXT_BYTES: usize = 1 << 20;
+
+/// Most bytes of one page.
+pub const MAX_PAGE_BYTES: u64 = 64 << 20;
+
+/// Most bytes of the root.
+pub const MAX_ROOT_BYTES: u64 = 1 << 30;
+
+/// Most stored bytes of one rendition or original.
+pub const MAX_STORED_PICTURE_BYTES: u64 = 256 << 20;
+
+/// The line that introduces the prompt in an entry's text.
+pub const PROMPT_LABEL: &str = "ジャケット生成に使ったプロンプト";
+
+/// Why an archive could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// Writing failed.
+    #[error("could not write the archive")]
+    Io(#[from] io::Error),
+    /// Rounds or ranks came in the wrong order, or twice. A fault of the caller.
+    #[error("{what} `{name}` is out of order")]
+    Order {
+        /// Round or rank.
+        what: &'static str,
+        /// Which one.
+        name: String,
+    },
+    /// Something is larger than the format allows.
+    #[error("{what} has {found} bytes, the format allows {most}")]
+    TooLarge {
+        /// What is too large.
+        what: String,
+        /// Its size.
+        found: u64,
+        /// The limit.
+        most: u64,
+    },
+    /// The archived form could not be made.
+    #[error("could not lay out the archive")]
+    Layout(#[from] rancor::Error),
+}
+
+/// A round about to be written.
+#[derive(Debug, Clone)]
+pub struct RoundDraft {
+    /// The title exactly as the curator wrote it.
+    pub title: String,
+    /// When the round was compiled.
+    pub period: Option<Period>,
+}
+
+/// An entry about to be written.
+#[derive(Debug, Clone, Default)]
+pub struct EntryDraft {
+    /// The rank, from 1.
+    pub rank: u32,
+    /// The account name.
+    pub account: String,
+    /// The poem.
+    pub poem: String,
+    /// The works answered.
+    pub honka: Vec<String>,
+    /// The prompt; may be empty.
+    pub prompt: String,
+    /// Keys the contract does not name, with their values as shown, in file order.
+    pub extras: Vec<(String, String)>,
+    /// Kana reading.
+    pub yomi: Option<String>,
+    /// The picture.
+    pub picture: Option<PictureDraft>,
+}
+
+/// A picture about to be written.
+#[derive(Debug, Clone)]
+pub struct PictureDraft {
+    /// For many pictures in one answer.
+    pub small: RenditionDraft,
+    /// For a few.
+    pub medium: RenditionDraft,
+    /// For one.
+    pub large: RenditionDraft,
+    /// The file as the curator gave it.
+    pub original: Option<RenditionDraft>,
+}
+
+/// One encoding of a picture about to be written: the file's bytes, not base64.
+#[derive(Debug, Clone)]
+pub struct RenditionDraft {
+    /// The picture file.
+    pub bytes: Bytes,
+    /// What the bytes are.
+    pub media_type: MediaType,
+    /// Width in pixels.
+    pub width_px: u32,
+    /// Height in pixels.
+    pub height_px: u32,
+}
+
+/// What was written.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Written {
+    /// The archive's digest.
+    pub digest: ContentHash,
+    /// Length of the file.
+    pub bytes: u64,
+    /// The trailer.
+    pub trailer: Trailer,
+}
+
+/// Writes an archive to `W`, front to back.
+///
+/// Call [`begin_round`](Self::begin_round) and [`entry`](Self::entry) in reading order, then
+/// [`finish`](Self::finish).
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: Counted<W>,
+    rounds: Vec<Round>,
+    pending: Vec<EntryDraft>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Starts an archive.
+    pub fn new(out: W) -> Result<Self, WriteError> {
+        let mut out = Counted { out, offset: 0 };
+        out.out.write_all(&HEAD_MAGIC)?;
+        out.offset = HEAD_MAGIC.len() as u64;
+        Ok(Self { out, rounds: Vec::new(), pending: Vec::new() })
+    }
+
+    /// Starts the next round. Numbered rounds come first, by number; then the others, by title.
+    pub fn begin_round(&mut self, draft: RoundDraft) -> Result<(), WriteError> {
+        self.flush_chunk()?;
+        let number = round_number(&draft.title);
+        let in_order = self.rounds.last().is_none_or(|last| match (last.number, number) {
+            (Some(before), Some(this)) => before < this,
+            (None, Some(_)) => false,
+            (Some(_), None) => true,
+            (None, None) => last.title < draft.title,
+        });
+        if !in_order {
+            return Err(WriteError::Order { what: "round", name: draft.title });
+        }
+        self.rounds.push(Round {
+            key: title_key(&draft.title),
+            title: draft.title,
+            number,
+            period: draft.period,
+            entries: 0,
+            pictures: 0,
+            chunks: Vec::new(),
+        });
+        Ok(())
+    }
+
+    /// Adds the next entry, by rank, to the round begun last.
+    pub fn entry(&mut self, draft: EntryDraft) -> Result<(), WriteError> {
+        let out_of_order = WriteError::Order { what: "rank", name: draft.rank.to_string() };
+        let Some(round) = self.rounds.last_mut() else { return Err(out_of_order) };
+        let before = self.pending.last().map(|entry| entry.rank);
+        let before = before.or(round.chunks.last().map(|chunk| chunk.last_rank)).unwrap_or(0);
+        if draft.rank <= before || draft.rank > MAX_RANK {
+            return Err(out_of_order);
+        }
+        round.entries += 1;
+        round.pictures += u32::from(draft.picture.is_some());
+        self.pending.push(draft);
+        if self.pending.len() == CHUNK_ENTRIES {
+            self.flush_chunk()?;
+        }
+        Ok(())
+    }
+
+    /// Writes columns, root and trailer, and flushes. Syncing and renaming the file is the caller's part.
+    pub fn finish(
+        mut self,
+        title: String,
+        description: String,
+        built_from: ContentHash,
+    ) -> Result<(Written, W), WriteError> {
+        self.flush_chunk()?;
+        let mut by_key: Vec<u32> = (0..).take(self.rounds.len()).collect();
+        let key = |position: &u32| self.rounds.get(*position as usize).map(|round| round.key.as_str());
+        by_key.sort_by(|one, other| key(one).cmp(&key(other)));
+        if let Some(pair) = by_key.windows(2).find(|pair| pair.first().map(key) == pair.last().map(key)) {
+            let name = pair.last().and_then(key).unwrap_or_default().to_owned();
+            return Err(WriteError::Order { what: "round", name });
+        }
+        let entries = self.rounds.iter().map(|round| round.entries).sum();
+        let root = Root { title, description, built_from, entries, rounds: self.rounds, by_key };
+        let root = self.out.section(&rkyv::to_bytes::<rancor::Error>(&root)?, "the root", MAX_ROOT_BYTES)?;
+        let trailer = Trailer {
+            total_length: self.out.offset + crate::TRAILER_BYTES as u64,
+            root,
+            text_column: None,
+            prompt_column: None,
+            honka_column: None,
+        };
+        let mut out = self.out.out;
+        out.write_all(&trailer.encode())?;
+        out.flush()?;
+        Ok((Written { digest: trailer.digest(), bytes: trailer.total_length, trailer }, out))
+    }
+
+    /// Writes the pending entries as one chunk: pictures small, medium, large, originals, then the page.
+    fn flush_chunk(&mut self) -> Result<(), WriteError> {
+        let drafts = std::mem::take(&mut self.pending);
+        let (Some(first), Some(last)) = (drafts.first(), drafts.last()) else { return Ok(()) };
+        let (first_rank, last_rank) = (first.rank, last.rank);
+
+        let mut group = Group { out: &mut self.out, written: BTreeMap::new(), base64: String::new() };
+        let pictures = || drafts.iter().filter_map(|draft| draft.picture.as_ref());
+        let small = pictures().map(|picture| group.base64(&picture.small)).collect::<Result<Vec<_>, _>>()?;
+        let medium =
+            pictures().map(|picture| group.base64(&picture.medium)).collect::<Result<Vec<_>, _>>()?;
+        let large = pictures().map(|picture| group.base64(&picture.large)).collect::<Result<Vec<_>, _>>()?;
+        let original = pictures()
+            .map(|picture| picture.original.as_ref().map(|original| group.raw(original)).transpose())
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut renditions = small.into_iter().zip(medium).zip(large).zip(original);
+
+        let mut entries = Vec::with_capacity(drafts.len());
+        for draft in &drafts {
+            let picture = draft.picture.as_ref().and_then(|_| renditions.next());
+            let picture = picture.map(|(((small, medium), large), original)| Picture {
+                small,
+                medium,
+                large,
+                original,
+            });
+            entries.push(lay_out(draft, picture)?);
+        }
+        let page = rkyv::to_bytes::<rancor::Error>(&Page { entries })?;
+        let page = self.out.section(&page, "a page", MAX_PAGE_BYTES)?;
+        if let Some(round) = self.rounds.last_mut() {
+            round.chunks.push(Chunk { first_rank, last_rank, page });
+        }
+        Ok(())
+    }
+}
+
+/// Writes an entry's text as readers see it and notes where its fields lie.
+fn lay_out(draft: &EntryDraft, picture: Option<Picture>) -> Result<Entry, WriteError> {
+    let mut text = format!("{}位：", draft.rank);
+    let account = append(&mut text, &draft.account)?;
+    text.push_str("\\n");
+    let poem = append(&mut text, &draft.poem)?;
+    let mut honka = Vec::with_capacity(draft.honka.len());
+    for url in &draft.honka {
+        text.push_str("\\n");
+        honka.push(append(&mut text, url)?);
+    }
+    let prompt = if draft.prompt.is_empty() {
+        append(&mut text, "")?
+    } else {
+        text.push_str("\\n");
+        text.push_str(PROMPT_LABEL);
+        text.push_str("\\n");
+        append(&mut text, &draft.prompt)?
+    };
+    let mut extras = Vec::with_capacity(draft.extras.len());
+    for (key, value) in &draft.extras {
+        text.push_str("\\n");
+        let key = append(&mut text, key)?;
+        text.push_str(": ");
+        extras.push(Extra { key, value: append(&mut text, value)? });
+    }
+    if text.len() > MAX_ENTRY_TEXT_BYTES {
+        return Err(WriteError::TooLarge {
+            what: format!("the text of rank {}", draft.rank),
+            found: text.len() as u64,
+            most: MAX_ENTRY_TEXT_BYTES as u64,
+        });
+    }
+    let text_characters = u32::try_from(crate::unescape(&text).chars().count()).unwrap_or(u32::MAX);
+    let yomi = draft.yomi.as_ref().map(|yomi| {
+        let mut escaped = String::new();
+        escape_into(&mut escaped, yomi);
+        escaped
+    });
+    Ok(Entry { rank: draft.rank, text, text_characters, account, poem, honka, prompt, extras, yomi, picture })
+}
+
+/// Appends `part`, escaped, and returns where it lies.
+fn append(text: &mut String, part: &str) -> Result<TextRange, WriteError> {
+    let position = |at: usize| {
+        let most = u64::from(u32::MAX);
+        u32::try_from(at).map_err(|_| WriteError::TooLarge {
+            what: "a text".to_owned(),
+            found: at as u64,
+            most,
+        })
+    };
+    let start = position(text.len())?;
+    escape_into(text, part);
+    Ok(TextRange { start, end: position(text.len())? })
+}
+
+/// The pictures of one chunk; equal bytes are written once.
+struct Group<'a, W> {
+    out: &'a mut Counted<W>,
+    written: BTreeMap<ContentHash, Reference>,
+    base64: String,
+}
+
+impl<W: Write> Group<'_, W> {
+    fn base64(&mut self, draft: &RenditionDraft) -> Result<Rendition, WriteError> {
+        let mut base64 = std::mem::take(&mut self.base64);
+        base64.clear();
+        STANDARD.encode_string(&draft.bytes, &mut base64);
+        let rendition = self.store(base64.as_bytes(), draft);
+        self.base64 = base64;
+        rendition
+    }
+
+    fn raw(&mut self, draft: &RenditionDraft) -> Result<Rendition, WriteError> {
+        self.store(&draft.bytes, draft)
+    }
+
+    fn store(&mut self, stored: &[u8], draft: &RenditionDraft) -> Result<Rendition, WriteError> {
+        let hash = ContentHash::of(stored);
+        let stored = match self.written.get(&hash) {
+            Some(reference) => *reference,
+            None => self.out.hashed_section(stored, hash, "a picture", MAX_STORED_PICTURE_BYTES)?,
+        };
+        self.written.insert(hash, stored);
+        let file_bytes = u32::try_from(draft.bytes.len()).unwrap_or(u32::MAX);
+        Ok(Rendition {
+            stored,
+            file_bytes,
+            width_px: draft.width_px,
+            height_px: draft.height_px,
+            media_type: draft.media_type,
+        })
+    }
+}
+
+/// A writer that knows how far it has come.
+#[derive(Debug)]
+struct Counted<W> {
+    out: W,
+    offset: u64,
+}
+
+impl<W: Write> Counted<W> {
+    fn section(&mut self, bytes: &[u8], what: &str, most: u64) -> Result<Reference, WriteError> {
+        self.hashed_section(bytes, ContentHash::of(bytes), what, most)
+    }
+
+    fn hashed_section(
+        &mut self,
+        bytes: &[u8],
+        hash: ContentHash,
+        what: &str,
+        most: u64,
+    ) -> Result<Reference, WriteError> {
+        let length = bytes.len() as u64;
+        if length > most {
+            return Err(WriteError::TooLarge { what: what.to_owned(), found: length, most });
+        }
+        let reference = Reference { offset: self.offset, length, hash };
+        self.out.write_all(bytes)?;
+        self.offset += length;
+        Ok(reference)
+    }
+}
