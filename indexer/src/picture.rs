@@ -1,0 +1,200 @@
+//! Pictures: from whatever the curator has to what every client can show.
+//!
+//! A picture becomes three renditions, `large`, `medium` and `small`, that keep within the limits of MCP clients
+//! and models (`bounds.rs`). What already fits is passed on byte for byte, without its metadata; the rest is decoded,
+//! turned upright, converted to sRGB, scaled and written as WebP. `docs/adr/0006-codecs.md` has the reasons.
+//!
+//! Nothing here reads files or knows of terminals, but for [`Cache`].
+
+mod bounds;
+mod cache;
+mod colour;
+mod container;
+mod decode;
+mod encode;
+mod exif;
+mod guard;
+mod header;
+mod orient;
+mod problem;
+mod raster;
+mod reader;
+mod scale;
+mod sniff;
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+pub use wakashu_archive::MediaType;
+
+use bounds::{Bounds, LARGE, MEDIUM, SMALL};
+pub use cache::{Cache, Origin};
+use container::Purpose;
+pub use header::{Header, decoding_cost_bytes, header};
+pub use problem::Problem;
+use raster::Raster;
+pub use sniff::sniff;
+
+/// Names the way renditions are made; it must change whenever the bytes of any rendition may.
+///
+/// Part of the cache's keys and of what an archive says it was built from.
+pub const ENCODER_VERSION: &str =
+    "1 webp-0.3.1 fast_image_resize-6.1 moxcms-0.8 zune-jpeg-0.5 heic-decoder-0.1.1";
+
+/// Says how pictures are to be treated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Pictures with more pixels are refused before they are decoded.
+    pub max_pixels: u64,
+    /// Pictures that are passed on keep EXIF, XMP and comments, places and names included.
+    pub keep_metadata: bool,
+    /// The original files are wanted too.
+    pub originals: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { max_pixels: 50_000_000, keep_metadata: false, originals: false }
+    }
+}
+
+/// Holds one encoding of a picture: the bytes of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encoded {
+    /// The file's bytes.
+    pub bytes: Bytes,
+    /// What they are.
+    pub media_type: MediaType,
+    /// Width in pixels, upright.
+    pub width: u32,
+    /// Height in pixels, upright.
+    pub height: u32,
+}
+
+/// Holds the renditions of one picture; equal ones share their bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Renditions {
+    /// For many pictures in one answer.
+    pub small: Encoded,
+    /// For a few.
+    pub medium: Encoded,
+    /// For one.
+    pub large: Encoded,
+    /// The file as it was, without its metadata; only if asked for.
+    pub original: Option<Encoded>,
+}
+
+/// Makes the renditions of a picture.
+///
+/// The same bytes and settings give the same renditions, on whatever thread.
+pub fn render(source: &[u8], settings: &Settings) -> Result<Renditions, Problem> {
+    let header = header(source, settings)?;
+    let decoded = decode::decode(source, &header)?;
+    let converted = colour::to_srgb(decoded)?;
+    let passable = passable(source, &header, converted.was_srgb, settings)?;
+
+    let large = match passable.as_ref().filter(|passable| holds(LARGE, passable)) {
+        Some(passable) => Step { encoded: passable.clone(), raster: converted.raster },
+        None => {
+            // Scaling first leaves less to turn.
+            let (width, height) = LARGE.fit(converted.raster.width, converted.raster.height);
+            let raster = scaled(converted.raster, width, height)?;
+            let raster = orient::upright(raster, header.facts.orientation);
+            Step { encoded: encode::encode_within(&raster, LARGE.bytes, LARGE.bytes)?, raster }
+        }
+    };
+    let medium = next_step(&large, MEDIUM)?;
+    let small = next_step(&medium, SMALL)?;
+    let original = if settings.originals { Some(original(source, &header, settings)?) } else { None };
+    Ok(Renditions { small: small.encoded, medium: medium.encoded, large: large.encoded, original })
+}
+
+/// Decodes a picture in full and compares it with what is said about it.
+pub fn verify(bytes: &[u8], media_type: MediaType, width: u32, height: u32) -> Result<(), Problem> {
+    let found = sniff(bytes)?;
+    if found != media_type {
+        return Err(Problem::OtherType { stated: media_type, found });
+    }
+    // What was built once with a generous limit must still be checked; the decoders have a limit of their own.
+    let settings =
+        Settings { max_pixels: container::pixels(width, height).max(1 << 28), ..Settings::default() };
+    let header = header(bytes, &settings)?;
+    if (header.width, header.height) != (width, height) {
+        return Err(Problem::OtherSize {
+            stated_width: width,
+            stated_height: height,
+            found_width: header.width,
+            found_height: header.height,
+        });
+    }
+    decode::decode(bytes, &header).map(drop)
+}
+
+/// A rendition together with the pixels it was made from, which the next smaller one is made from.
+struct Step {
+    encoded: Encoded,
+    raster: Raster,
+}
+
+/// Makes the next smaller rendition; what already fits stays the same.
+fn next_step(larger: &Step, bounds: Bounds) -> Result<Step, Problem> {
+    if holds(bounds, &larger.encoded) {
+        return Ok(Step { encoded: larger.encoded.clone(), raster: larger.raster.clone() });
+    }
+    let (width, height) = bounds.fit(larger.encoded.width, larger.encoded.height);
+    let raster = scale::shrink(&larger.raster, width, height)?;
+    let encoded = encode::encode_within(&raster, bounds.bytes, larger.encoded.bytes.len())?;
+    Ok(Step { encoded, raster })
+}
+
+fn holds(bounds: Bounds, encoded: &Encoded) -> bool {
+    encoded.bytes.len() <= bounds.bytes && bounds.hold_size(encoded.width, encoded.height)
+}
+
+fn scaled(raster: Raster, width: u32, height: u32) -> Result<Raster, Problem> {
+    if (raster.width, raster.height) == (width, height) {
+        return Ok(raster);
+    }
+    scale::shrink(&raster, width, height)
+}
+
+/// Returns the source as a rendition, if every client shows it right as it stands.
+fn passable(
+    source: &[u8],
+    header: &Header,
+    was_srgb: bool,
+    settings: &Settings,
+) -> Result<Option<Encoded>, Problem> {
+    let facts = &header.facts;
+    if !(facts.plain && was_srgb && facts.orientation.is_upright()) {
+        return Ok(None);
+    }
+    // Stripping a PNG leaves its animation out; the still picture is what remains.
+    let still = !facts.animated || (header.format == MediaType::Png && !settings.keep_metadata);
+    if !still {
+        return Ok(None);
+    }
+    let bytes = if settings.keep_metadata {
+        Cow::Borrowed(source)
+    } else {
+        container::strip(header.format, source, Purpose::Rendition)?
+    };
+    Ok(Some(as_encoded(&bytes, header)))
+}
+
+fn original(source: &[u8], header: &Header, settings: &Settings) -> Result<Encoded, Problem> {
+    if settings.keep_metadata {
+        return Ok(as_encoded(source, header));
+    }
+    let bytes = container::strip(header.format, source, Purpose::Original)?;
+    Ok(as_encoded(&bytes, header))
+}
+
+fn as_encoded(bytes: &[u8], header: &Header) -> Encoded {
+    Encoded {
+        bytes: Bytes::copy_from_slice(bytes),
+        media_type: header.format,
+        width: header.width,
+        height: header.height,
+    }
+}

@@ -1,0 +1,191 @@
+//! Renditions kept from one build to the next.
+//!
+//! One file per picture, named by the hash of everything the renditions follow from: the source's bytes, the settings
+//! and [`ENCODER_VERSION`]. A file carries the hash of its own content, is written under a temporary name and renamed,
+//! and is never changed afterwards: concurrent builds can only write the same thing twice. Whatever is broken is made
+//! again. The directory holds nothing of value and can be deleted at any time.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use super::{ENCODER_VERSION, Problem, Renditions, Settings, header, render};
+
+mod entry;
+
+/// Entries that no build has used for this long are removed.
+const MAX_AGE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+/// How often an entry's time of last use is written down, and how often old entries are looked for.
+const BOOKKEEPING_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
+const CLEANED_MARK: &str = "cleaned";
+
+/// Says where renditions came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// They were in the cache.
+    Cached,
+    /// They were made now.
+    Rendered,
+}
+
+/// Keeps renditions in a directory. Safe to share between threads and between processes.
+#[derive(Debug)]
+pub struct Cache {
+    /// `None` if there is none.
+    directory: Option<PathBuf>,
+    warned: AtomicBool,
+}
+
+impl Cache {
+    /// Opens the cache in a directory, which is made if need be, and removes what was not used for 90 days.
+    ///
+    /// A directory that cannot be used costs time, not correctness: there is one warning and no cache.
+    #[must_use]
+    pub fn open(directory: &Path) -> Self {
+        let cache = Self { directory: Some(directory.to_owned()), warned: AtomicBool::new(false) };
+        if let Err(error) = fs::create_dir_all(directory) {
+            cache.warn_once(directory, &error);
+            return Self { directory: None, ..cache };
+        }
+        remove_old_entries(directory, SystemTime::now());
+        cache
+    }
+
+    /// Returns a cache that keeps nothing.
+    #[must_use]
+    pub fn disabled() -> Self {
+        Self { directory: None, warned: AtomicBool::new(false) }
+    }
+
+    /// Returns the renditions of a picture, made only if they are not in the cache.
+    pub fn renditions(&self, source: &[u8], settings: &Settings) -> Result<(Renditions, Origin), Problem> {
+        let Some(directory) = &self.directory else {
+            return Ok((render(source, settings)?, Origin::Rendered));
+        };
+        // The limit holds for what was rendered under another one, too; the header is cheap.
+        header(source, settings)?;
+        let path = entry_path(directory, source, settings);
+        if let Some(renditions) = read_entry(&path, source) {
+            return Ok((renditions, Origin::Cached));
+        }
+        let renditions = render(source, settings)?;
+        if let Err(error) = write_entry(&path, &entry::encode(&renditions, source)) {
+            self.warn_once(&path, &error);
+        }
+        Ok((renditions, Origin::Rendered))
+    }
+
+    fn warn_once(&self, path: &Path, error: &io::Error) {
+        if !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(path = %path.display(), %error, "picture cache cannot be written; building without it");
+        }
+    }
+}
+
+fn entry_path(directory: &Path, source: &[u8], settings: &Settings) -> PathBuf {
+    let Settings { max_pixels: _, keep_metadata, originals } = settings;
+    let mut hasher = blake3::Hasher::new_derive_key("wakashu picture cache 1");
+    hasher.update(ENCODER_VERSION.as_bytes());
+    hasher.update(&[0, u8::from(*keep_metadata), u8::from(*originals)]);
+    hasher.update(source);
+    let name = hasher.finalize().to_hex();
+    let (shard, rest) = name.split_at_checked(2).unwrap_or(("", &name));
+    directory.join(shard).join(rest)
+}
+
+/// Returns an entry's renditions; `None` if it is absent or not in order.
+fn read_entry(path: &Path, source: &[u8]) -> Option<Renditions> {
+    let bytes = fs::read(path).ok()?;
+    let renditions = entry::decode(bytes.into(), source)?;
+    note_use(path, SystemTime::now());
+    Some(renditions)
+}
+
+/// Writes down that an entry was used, at most once a day.
+fn note_use(path: &Path, now: SystemTime) {
+    let last_use = fs::metadata(path).and_then(|metadata| metadata.modified());
+    if last_use.is_ok_and(|last_use| is_older(last_use, now, BOOKKEEPING_INTERVAL)) {
+        // Without it the entry is made again some day.
+        let _ = File::options().write(true).open(path).and_then(|file| file.set_modified(now));
+    }
+}
+
+fn write_entry(path: &Path, content: &[u8]) -> io::Result<()> {
+    static TEMPORARY_NAMES: AtomicU64 = AtomicU64::new(0);
+    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    fs::create_dir_all(directory)?;
+    let number = TEMPORARY_NAMES.fetch_add(1, Ordering::Relaxed);
+    let temporary = directory.join(format!("{}-{number}.tmp", std::process::id()));
+    let written = fs::write(&temporary, content).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Removes entries (and temporary files of builds that died) that were not used for a long time; at most once a day.
+fn remove_old_entries(directory: &Path, now: SystemTime) {
+    let mark = directory.join(CLEANED_MARK);
+    let last_time = fs::metadata(&mark).and_then(|metadata| metadata.modified());
+    if last_time.is_ok_and(|last_time| !is_older(last_time, now, BOOKKEEPING_INTERVAL)) {
+        return;
+    }
+    // Whatever goes wrong here is tried again tomorrow.
+    let _ = fs::write(&mark, "");
+    for shard in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if shard.file_name().len() != 2 {
+            continue;
+        }
+        for entry in fs::read_dir(shard.path()).into_iter().flatten().flatten() {
+            let last_use = entry.metadata().and_then(|metadata| metadata.modified());
+            if last_use.is_ok_and(|last_use| is_older(last_use, now, MAX_AGE)) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+fn is_older(time: SystemTime, now: SystemTime, age: Duration) -> bool {
+    now.duration_since(time).is_ok_and(|elapsed| elapsed > age)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_go_after_ninety_days_without_use() {
+        let directory = tempfile::tempdir().unwrap();
+        let shard = directory.path().join("ab");
+        fs::create_dir(&shard).unwrap();
+        let now = SystemTime::now();
+        for (name, days) in [("fresh", 0), ("used", 89), ("old", 91)] {
+            let file = File::create(shard.join(name)).unwrap();
+            file.set_modified(now - Duration::from_secs(days * 24 * 60 * 60)).unwrap();
+        }
+        remove_old_entries(directory.path(), now);
+        assert!(shard.join("fresh").exists() && shard.join("used").exists() && !shard.join("old").exists());
+
+        note_use(&shard.join("used"), now);
+        let later = now + Duration::from_secs(2 * 24 * 60 * 60);
+        remove_old_entries(directory.path(), later);
+        assert!(shard.join("used").exists());
+    }
+
+    #[test]
+    fn the_key_follows_everything_the_renditions_follow_from() {
+        let directory = Path::new("cache");
+        let plain = Settings::default();
+        let base = entry_path(directory, b"source", &plain);
+        assert_ne!(base, entry_path(directory, b"other", &plain));
+        assert_ne!(
+            base,
+            entry_path(directory, b"source", &Settings { keep_metadata: true, ..plain.clone() })
+        );
+        assert_ne!(base, entry_path(directory, b"source", &Settings { originals: true, ..plain.clone() }));
+        // The limit is checked anew each time.
+        assert_eq!(base, entry_path(directory, b"source", &Settings { max_pixels: 1, ..plain }));
+    }
+}

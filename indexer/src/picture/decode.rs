@@ -1,0 +1,200 @@
+//! From a file's bytes to pixels in the file's own colours.
+
+use std::io::Cursor;
+
+use image::codecs::gif::GifDecoder;
+use image::codecs::png::PngDecoder;
+use image::codecs::webp::WebPDecoder;
+use image::{DynamicImage, ImageBuffer, ImageDecoder, Limits};
+use wakashu_archive::MediaType;
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::zune_core::bytestream::ZCursor;
+use zune_jpeg::zune_core::colorspace::ColorSpace;
+use zune_jpeg::zune_core::options::DecoderOptions;
+
+use super::container::Cicp;
+use super::guard::guarded;
+use super::header::Header;
+use super::problem::Problem;
+
+/// No colour profile in earnest use is larger; printers' profiles have about 2 MB.
+const MAX_PROFILE_BYTES: usize = 8 << 20;
+
+/// Holds decoded pixels together with what says how to read their colours.
+pub(crate) struct Decoded {
+    pub(crate) pixels: Pixels,
+    pub(crate) icc: Option<Vec<u8>>,
+    pub(crate) cicp: Option<Cicp>,
+}
+
+pub(crate) enum Pixels {
+    /// Grey or RGB, with or without alpha, 8 or 16 bits.
+    Additive(DynamicImage),
+    /// Four inks per pixel, 255 is full ink.
+    Cmyk { width: u32, height: u32, inks: Vec<u8> },
+}
+
+/// Decodes a picture whose header has passed; of an animation the first frame on its full canvas.
+pub(crate) fn decode(bytes: &[u8], header: &Header) -> Result<Decoded, Problem> {
+    let decoded = guarded(header.format, || match header.format {
+        MediaType::Png => {
+            let decoder = PngDecoder::with_limits(Cursor::new(bytes), limits(header));
+            let mut decoded = decode_with_image(header.format, decoder)?;
+            decoded.cicp = header.facts.cicp;
+            Ok(decoded)
+        }
+        MediaType::Gif => decode_with_image(header.format, GifDecoder::new(Cursor::new(bytes))),
+        MediaType::Webp => decode_with_image(header.format, WebPDecoder::new(Cursor::new(bytes))),
+        MediaType::Jpeg => decode_jpeg(bytes, header),
+        MediaType::Heic => decode_heic(bytes),
+    })?;
+    let (width, height) = decoded.size();
+    if (width, height) != (header.facts.width, header.facts.height) {
+        let reason = format!(
+            "its header says {} x {} pixels but {width} x {height} came out",
+            header.facts.width, header.facts.height
+        );
+        return Err(Problem::undecodable(header.format, reason));
+    }
+    Ok(decoded)
+}
+
+impl Decoded {
+    fn size(&self) -> (u32, u32) {
+        match &self.pixels {
+            Pixels::Additive(image) => (image.width(), image.height()),
+            Pixels::Cmyk { width, height, .. } => (*width, *height),
+        }
+    }
+}
+
+/// Bounds what a decoder may allocate beside the pixels: compressed text and profiles expand a thousandfold.
+fn limits(header: &Header) -> Limits {
+    let mut limits = Limits::no_limits();
+    let pixel_bytes = header.facts.coded_pixels.saturating_mul(8);
+    limits.max_alloc = Some(pixel_bytes.saturating_add(64 << 20));
+    limits
+}
+
+fn decode_with_image(
+    format: MediaType,
+    decoder: image::ImageResult<impl ImageDecoder>,
+) -> Result<Decoded, Problem> {
+    let undecodable = |reason: image::ImageError| Problem::undecodable(format, reason);
+    let mut decoder = decoder.map_err(undecodable)?;
+    let icc = decoder.icc_profile().ok().flatten().filter(|icc| icc.len() <= MAX_PROFILE_BYTES);
+    let image = DynamicImage::from_decoder(decoder).map_err(undecodable)?;
+    Ok(Decoded { pixels: Pixels::Additive(image), icc, cicp: None })
+}
+
+fn decode_jpeg(bytes: &[u8], header: &Header) -> Result<Decoded, Problem> {
+    let undecodable = |reason: zune_jpeg::errors::DecodeErrors| {
+        Problem::undecodable(MediaType::Jpeg, format!("{reason:?}"))
+    };
+    let options = DecoderOptions::default()
+        .set_max_width(header.facts.width as usize)
+        .set_max_height(header.facts.height as usize);
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
+    decoder.decode_headers().map_err(undecodable)?;
+    let stored = decoder.input_colorspace().unwrap_or(ColorSpace::RGB);
+    let wanted = match stored {
+        ColorSpace::Luma | ColorSpace::CMYK | ColorSpace::YCCK => stored,
+        _ => ColorSpace::RGB,
+    };
+    decoder.set_options(options.jpeg_set_out_colorspace(wanted));
+    let samples = decoder.decode().map_err(undecodable)?;
+    let icc = decoder.icc_profile().filter(|icc| icc.len() <= MAX_PROFILE_BYTES);
+    let (width, height) = (header.facts.width, header.facts.height);
+    let short = || Problem::undecodable(MediaType::Jpeg, "fewer pixels than its header says");
+    let pixels = match wanted {
+        ColorSpace::Luma => ImageBuffer::from_raw(width, height, samples)
+            .map(|luma| Pixels::Additive(DynamicImage::ImageLuma8(luma))),
+        ColorSpace::CMYK | ColorSpace::YCCK => {
+            let inks = inks_of(samples, wanted == ColorSpace::YCCK);
+            Some(Pixels::Cmyk { width, height, inks })
+        }
+        _ => ImageBuffer::from_raw(width, height, samples)
+            .map(|rgb| Pixels::Additive(DynamicImage::ImageRgb8(rgb))),
+    };
+    Ok(Decoded { pixels: pixels.ok_or_else(short)?, icc, cicp: None })
+}
+
+/// Turns stored four-component samples into amounts of ink.
+///
+/// All writers follow Adobe in storing CMYK upside down (255 is no ink), marked or not, and in YCCK the first three
+/// components are luma and chroma of the amounts of ink themselves.
+fn inks_of(mut samples: Vec<u8>, ycck: bool) -> Vec<u8> {
+    for pixel in samples.chunks_exact_mut(4) {
+        let [first, second, third, black] = pixel else { continue };
+        *black = 255 - *black;
+        if ycck {
+            let luma = f32::from(*first);
+            let blue = f32::from(*second) - 128.0;
+            let red = f32::from(*third) - 128.0;
+            *first = to_sample(luma + 1.402 * red);
+            *second = to_sample(luma - 0.344_136 * blue - 0.714_136 * red);
+            *third = to_sample(luma + 1.772 * blue);
+        } else {
+            *first = 255 - *first;
+            *second = 255 - *second;
+            *third = 255 - *third;
+        }
+    }
+    samples
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "`as` saturates, which is what is wanted"
+)]
+fn to_sample(value: f32) -> u8 {
+    value.round() as u8
+}
+
+fn decode_heic(bytes: &[u8]) -> Result<Decoded, Problem> {
+    let undecodable = |reason: heic_decoder::HeifError| Problem::undecodable(MediaType::Heic, reason);
+    let odd = || Problem::undecodable(MediaType::Heic, "its planes do not match its size");
+    let mut planes = heic_decoder::decode(bytes).map_err(undecodable)?;
+    let side = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+    let (width, height) = (side(planes.width), side(planes.height));
+    let icc = planes.metadata.icc_profile.take().filter(|icc| icc.len() <= MAX_PROFILE_BYTES);
+    let cicp = planes.color_info.and_then(|info| {
+        Some(Cicp {
+            primaries: u8::try_from(info.color_primaries).ok()?,
+            transfer: u8::try_from(info.transfer_characteristics).ok()?,
+        })
+    });
+    let image = match (&planes.alpha, planes.bit_depth_luma > 8) {
+        (None, false) => {
+            let samples = planes.to_rgb8().map_err(undecodable)?.data;
+            ImageBuffer::from_raw(width, height, samples).map(DynamicImage::ImageRgb8)
+        }
+        (None, true) => {
+            let samples = planes.to_rgb16().map_err(undecodable)?.data;
+            ImageBuffer::from_raw(width, height, samples).map(DynamicImage::ImageRgb16)
+        }
+        (Some(_), _) => {
+            let mut rgba = planes.to_rgba16().map_err(undecodable)?;
+            if rgba.premultiplied {
+                unpremultiply(&mut rgba.data);
+            }
+            ImageBuffer::from_raw(width, height, rgba.data).map(DynamicImage::ImageRgba16)
+        }
+    };
+    Ok(Decoded { pixels: Pixels::Additive(image.ok_or_else(odd)?), icc, cicp })
+}
+
+fn unpremultiply(samples: &mut [u16]) {
+    for pixel in samples.chunks_exact_mut(4) {
+        let [red, green, blue, alpha] = pixel else { continue };
+        let alpha = u32::from(*alpha);
+        if alpha == 0 {
+            continue;
+        }
+        for colour in [red, green, blue] {
+            let straight = (u32::from(*colour) * 65_535 + alpha / 2) / alpha;
+            *colour = u16::try_from(straight).unwrap_or(u16::MAX);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Decoded pixels on their way to a rendition.
+
+use super::problem::Problem;
+
+/// Holds 8-bit sRGB pixels, row by row without padding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Raster {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) channels: Channels,
+    /// `width * height * channels.count()` bytes.
+    pub(crate) samples: Vec<u8>,
+}
+
+/// Names the samples of one pixel. Grey is kept as RGB: what is written is YUV either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Channels {
+    Rgb,
+    /// Alpha is straight, not premultiplied.
+    Rgba,
+}
+
+impl Channels {
+    pub(crate) fn count(self) -> usize {
+        match self {
+            Self::Rgb => 3,
+            Self::Rgba => 4,
+        }
+    }
+}
+
+impl Raster {
+    /// Pairs samples with a size they must fill exactly.
+    pub(crate) fn new(
+        width: u32,
+        height: u32,
+        channels: Channels,
+        samples: Vec<u8>,
+    ) -> Result<Self, Problem> {
+        let expected = (width as usize).saturating_mul(height as usize).saturating_mul(channels.count());
+        if width == 0 || height == 0 || samples.len() != expected {
+            let reason =
+                format!("{} samples for {width} x {height} pixels, expected {expected}", samples.len());
+            return Err(Problem::Unencodable { reason });
+        }
+        Ok(Self { width, height, channels, samples })
+    }
+
+    /// Drops an alpha channel that says nothing; most RGBA files are opaque.
+    pub(crate) fn without_idle_alpha(self) -> Self {
+        let opaque = || self.samples.chunks_exact(4).all(|pixel| pixel.last() == Some(&255));
+        if self.channels != Channels::Rgba || !opaque() {
+            return self;
+        }
+        let mut samples = Vec::with_capacity(self.samples.len() / 4 * 3);
+        for pixel in self.samples.chunks_exact(4) {
+            samples.extend_from_slice(pixel.get(..3).unwrap_or_default());
+        }
+        Self { channels: Channels::Rgb, samples, ..self }
+    }
+}
