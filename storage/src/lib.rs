@@ -1,1 +1,33 @@
 //! Where wakashu archives live: a folder or an S3 bucket.
+//!
+//! [`Location`] reads an address (`s3://bucket/prefix`, `file:///srv/poems`, a path) and opens the [`Storage`]
+//! behind it. A store holds immutable archives, each named by its digest, and one small [`Pointer`] that says
+//! which of them is served. [`publish`], [`rollback`] and [`history`] work on that layout; readers take the
+//! pointer with [`Pointer::read`] and the archive with [`Storage::object`].
+//!
+//! Nothing here prints, and nothing here decides what a client may see: errors name buckets and paths and are
+//! meant for the operator.
+
+mod error;
+mod folder;
+mod key;
+mod location;
+mod map;
+mod pointer;
+mod publish;
+mod storage;
+mod timestamp;
+
+pub use error::StorageError;
+pub use folder::Folder;
+pub use key::check_key;
+pub use location::{Location, LocationError, Place};
+pub use map::map_file;
+pub use pointer::{ARCHIVES_PREFIX, POINTER_KEY, Pointer, Version, archive_key, digest_of_key};
+pub use publish::{
+    ArchiveWrite, PRUNE_AGE, PublishOptions, PublishOutcome, RollbackOutcome, history, publish, rollback,
+};
+pub use storage::{
+    BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, Storage, Tail,
+};
+pub use timestamp::{ParseTimestampError, Timestamp};

@@ -1,0 +1,239 @@
+//! What can go wrong with a storage, in sentences for the operator.
+
+use std::io;
+use std::path::PathBuf;
+
+use wakashu_archive::{ArchiveError, ContentHash};
+
+use crate::timestamp::Timestamp;
+
+/// The cause behind a failed request, kept for the log.
+pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a storage did not do what it was asked.
+///
+/// Messages name buckets, keys and paths: they are for the operator's terminal and log, never for a client.
+/// They hold no credentials. [`StorageError::hint`] gives the next step where there is one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StorageError {
+    /// No object of that name.
+    #[error("`{object}` does not exist")]
+    NotFound {
+        /// Which object.
+        object: String,
+    },
+    /// The credentials do not allow it.
+    #[error("access to `{object}` is denied")]
+    Denied {
+        /// Which object or bucket.
+        object: String,
+        /// What the service said.
+        source: Cause,
+    },
+    /// The bucket does not exist.
+    #[error("the bucket `{bucket}` does not exist")]
+    NoSuchBucket {
+        /// Its name.
+        bucket: String,
+    },
+    /// The bucket lives in another region than the one asked.
+    #[error("the bucket `{bucket}` is not in region `{asked}`{}", expected.as_ref().map_or(String::new(), |region| format!(" but in `{region}`")))]
+    WrongRegion {
+        /// Its name.
+        bucket: String,
+        /// The region that was asked.
+        asked: String,
+        /// The region it is in, when the service says so.
+        expected: Option<String>,
+    },
+    /// The credentials were valid once.
+    #[error("the AWS credentials have expired")]
+    ExpiredCredentials {
+        /// What the service said.
+        source: Cause,
+    },
+    /// No credentials were found.
+    #[error("no AWS credentials were found")]
+    MissingCredentials {
+        /// Where they were looked for.
+        source: Cause,
+    },
+    /// The credentials are unknown to the service, or sign wrongly.
+    #[error("the AWS credentials were not accepted")]
+    BadCredentials {
+        /// What the service said.
+        source: Cause,
+    },
+    /// A setting is missing or makes no sense.
+    #[error("{problem}")]
+    Setting {
+        /// What is wrong, naming the setting.
+        problem: String,
+    },
+    /// No answer in time, retries included.
+    #[error("`{object}` did not answer within {seconds} s")]
+    Timeout {
+        /// Which object.
+        object: String,
+        /// How long was waited.
+        seconds: u64,
+    },
+    /// No connection, or it broke, retries included.
+    #[error("the storage of `{object}` cannot be reached")]
+    Unreachable {
+        /// Which object.
+        object: String,
+        /// What the network said.
+        source: Cause,
+    },
+    /// Someone else changed the object first.
+    #[error("`{object}` was changed by someone else in the meantime")]
+    Changed {
+        /// Which object.
+        object: String,
+    },
+    /// The object is larger than one that is read whole may be.
+    #[error("`{object}` has {found} bytes, at most {most} are accepted")]
+    TooLarge {
+        /// Which object.
+        object: String,
+        /// Its size.
+        found: u64,
+        /// The limit.
+        most: u64,
+    },
+    /// A span reaches past the end, or the storage sent another number of bytes than asked for.
+    #[error("`{object}` gave {found} bytes where {expected} were asked for")]
+    ShortRead {
+        /// Which object.
+        object: String,
+        /// How many were asked for.
+        expected: u64,
+        /// How many came.
+        found: u64,
+    },
+    /// A name that no object may have.
+    #[error("`{key}` is not a valid object key")]
+    BadKey {
+        /// The name, or its beginning.
+        key: String,
+    },
+    /// The pointer is no pointer.
+    #[error("`{object}` is not a valid pointer")]
+    BadPointer {
+        /// Which object.
+        object: String,
+        /// Where it goes wrong.
+        source: serde_json::Error,
+    },
+    /// The file to publish is no archive.
+    #[error("`{}` cannot be published", path.display())]
+    BadArchive {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ArchiveError,
+    },
+    /// The archive object is gone or broken again after every attempt to write it.
+    #[error("`{object}` does not stay in the storage: it was written and found missing or broken afterwards")]
+    DoesNotStay {
+        /// Which object.
+        object: String,
+    },
+    /// There is no pointer yet.
+    #[error("nothing has been published to `{store}`")]
+    NothingPublished {
+        /// Which storage.
+        store: String,
+    },
+    /// The digest is not one of those the history names.
+    #[error("the history of `{store}` holds no version `{digest}`")]
+    NotInHistory {
+        /// Which storage.
+        store: String,
+        /// The digest asked for.
+        digest: ContentHash,
+    },
+    /// The history holds nothing published before the current version.
+    #[error("`{store}` holds no version from before {published_at}")]
+    NoEarlierVersion {
+        /// Which storage.
+        store: String,
+        /// When the current version was published.
+        published_at: Timestamp,
+    },
+    /// A file could not be read or written.
+    #[error("could not {verb} `{}`", path.display())]
+    Io {
+        /// What was tried.
+        verb: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Anything else the service answered.
+    #[error("the storage of `{object}` failed")]
+    Other {
+        /// Which object.
+        object: String,
+        /// What the service said.
+        source: Cause,
+    },
+}
+
+impl StorageError {
+    /// Returns the next step for the operator, where there is one.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NotFound { .. } | Self::NothingPublished { .. } => {
+                Some("publish an archive there first, or check the address")
+            }
+            Self::Denied { .. } => Some(
+                "reading needs s3:GetObject; publishing also s3:PutObject, s3:ListBucket and s3:DeleteObject on the bucket and prefix",
+            ),
+            Self::NoSuchBucket { .. } => Some("check the bucket's name, or create it first"),
+            Self::WrongRegion { .. } => Some("set AWS_REGION to the region the bucket is in"),
+            Self::ExpiredCredentials { .. } => Some("sign in again (for example `aws sso login`) and retry"),
+            Self::MissingCredentials { .. } => Some(
+                "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with `aws sso login`",
+            ),
+            Self::BadCredentials { .. } => {
+                Some("check the access key, and that this machine's clock is right")
+            }
+            Self::Timeout { .. } | Self::Unreachable { .. } => {
+                Some("check the network and AWS_ENDPOINT_URL, then retry")
+            }
+            Self::Changed { .. } => Some(
+                "another publish finished first; look at the history, then run this again if it is still wanted",
+            ),
+            Self::BadPointer { .. } => {
+                Some("restore the object from the storage's versions, or remove it and publish again")
+            }
+            Self::BadArchive { .. } => Some("build it again, and run `wakashu-indexer check` on it"),
+            Self::NotInHistory { .. } => {
+                Some("`wakashu-indexer history` lists the versions that can be served again")
+            }
+            Self::NoEarlierVersion { .. } => {
+                Some("name the version with its digest; `wakashu-indexer history` lists them")
+            }
+            Self::DoesNotStay { .. } => {
+                Some("look for another program or lifecycle rule that removes objects, then publish again")
+            }
+            Self::Setting { .. }
+            | Self::TooLarge { .. }
+            | Self::ShortRead { .. }
+            | Self::BadKey { .. }
+            | Self::Io { .. }
+            | Self::Other { .. } => None,
+        }
+    }
+
+    /// Says whether the object is simply not there.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::NotFound { .. })
+    }
+}

@@ -1,0 +1,313 @@
+//! A folder as storage.
+//!
+//! Reads map the file and happen on the spot: they cost microseconds, less than handing them to another thread.
+//! Writes copy, sync and may wait for a lock, so they run on the blocking pool. Symbolic links inside the folder
+//! are the owner's business and are followed; keys cannot name anything outside.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use tempfile::NamedTempFile;
+use wakashu_archive::{ContentHash, Span};
+
+use crate::error::StorageError;
+use crate::key::{check_key, check_prefix};
+use crate::map::map_file;
+use crate::storage::{
+    BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, Storage, Tail,
+};
+
+/// Held while a small object is replaced. Advisory; the system lets go of it when its holder dies.
+const LOCK_NAME: &str = ".wakashu.lock";
+
+const TEMPORARY_PREFIX: &str = ".wakashu-";
+const TEMPORARY_SUFFIX: &str = ".tmp";
+
+/// After this long a temporary file belongs to a writer that died.
+const TEMPORARY_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How much is written between two progress reports.
+const WRITE_BLOCK_BYTES: usize = 4 << 20;
+
+/// A folder whose files are objects.
+#[derive(Debug, Clone)]
+pub struct Folder {
+    root: PathBuf,
+}
+
+impl Folder {
+    /// Names a folder. It need not exist yet: the first write creates it.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    fn path(&self, key: &str) -> Result<PathBuf, StorageError> {
+        check_key(key)?;
+        Ok(self.root.join(key))
+    }
+
+    fn open(&self, key: &str) -> Result<Arc<dyn Object>, StorageError> {
+        let path = self.path(key)?;
+        let bytes = map_file(&path).map_err(|source| io_error("open", &path, source))?;
+        Ok(Arc::new(MappedObject { path, bytes }))
+    }
+
+    fn get(&self, key: &str, known: Option<&Etag>) -> Result<Fetched, StorageError> {
+        let path = self.path(key)?;
+        Ok(match read_small(&path)? {
+            None => Fetched::Missing,
+            Some((_, etag)) if Some(&etag) == known => Fetched::Unchanged,
+            Some((value, etag)) => Fetched::Changed { value, etag },
+        })
+    }
+
+    fn put(&self, key: &str, bytes: &[u8], progress: &Progress) -> Result<PutOutcome, StorageError> {
+        let path = self.path(key)?;
+        if path.exists() {
+            return Ok(PutOutcome::AlreadyThere);
+        }
+        let folder = self.create_parent(&path)?;
+        remove_stale_temporaries(folder);
+        let file = write_temporary(folder, bytes, progress)?;
+        // Renames without replacing where the file system can, else makes a hard link: either way one of two
+        // racing writers wins and nobody sees half a file. A file system that can do neither reports an error.
+        match file.persist_noclobber(&path) {
+            Ok(_) => {}
+            Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => {
+                return Ok(PutOutcome::AlreadyThere);
+            }
+            Err(failed) => return Err(io_error("create", &path, failed.error)),
+        }
+        sync_folder(folder)?;
+        Ok(PutOutcome::Created)
+    }
+
+    fn swap(&self, key: &str, bytes: &[u8], expected: Option<&Etag>) -> Result<Etag, StorageError> {
+        let path = self.path(key)?;
+        if bytes.len() as u64 > MAX_SMALL_BYTES {
+            return Err(too_large(&path, bytes.len() as u64));
+        }
+        let folder = self.create_parent(&path)?;
+        let lock_path = self.root.join(LOCK_NAME);
+        let lock = File::options().create(true).append(true).open(&lock_path);
+        let lock = lock.map_err(|source| io_error("open", &lock_path, source))?;
+        // Released when the file is closed, at the end of this function or of the process.
+        lock.lock().map_err(|source| io_error("lock", &lock_path, source))?;
+        let current = read_small(&path)?.map(|(_, etag)| etag);
+        if current.as_ref() != expected {
+            return Err(StorageError::Changed { object: path.display().to_string() });
+        }
+        let file = write_temporary(folder, bytes, &Progress::silent())?;
+        file.persist(&path).map_err(|failed| io_error("replace", &path, failed.error))?;
+        sync_folder(folder)?;
+        Ok(etag_of(bytes))
+    }
+
+    fn list_files(&self, prefix: &str) -> Result<Vec<ObjectInfo>, StorageError> {
+        check_prefix(prefix)?;
+        let folder = self.root.join(prefix);
+        let entries = match fs::read_dir(&folder) {
+            Err(missing) if missing.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(|source| io_error("list", &folder, source))?,
+        };
+        let mut objects = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|source| io_error("list", &folder, source))?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else { continue };
+            let key = format!("{prefix}{name}");
+            let metadata = match fs::metadata(entry.path()) {
+                // Removed since the folder was read, or a link to nowhere.
+                Err(missing) if missing.kind() == io::ErrorKind::NotFound => continue,
+                metadata => metadata.map_err(|source| io_error("inspect", &entry.path(), source))?,
+            };
+            if !metadata.is_file() || check_key(&key).is_err() {
+                continue;
+            }
+            let modified =
+                metadata.modified().map_err(|source| io_error("inspect", &entry.path(), source))?;
+            objects.push(ObjectInfo { key, bytes: metadata.len(), modified });
+        }
+        objects.sort_by(|one, other| one.key.cmp(&other.key));
+        Ok(objects)
+    }
+
+    fn remove(&self, key: &str) -> Result<(), StorageError> {
+        let path = self.path(key)?;
+        match fs::remove_file(&path) {
+            Err(missing) if missing.kind() == io::ErrorKind::NotFound => return Ok(()),
+            removed => removed.map_err(|source| io_error("remove", &path, source))?,
+        }
+        path.parent().map_or(Ok(()), sync_folder)
+    }
+
+    /// Creates the folder a file lies in and returns it.
+    fn create_parent<'a>(&'a self, path: &'a Path) -> Result<&'a Path, StorageError> {
+        let folder = path.parent().unwrap_or(&self.root);
+        if !folder.is_dir() {
+            fs::create_dir_all(folder).map_err(|source| io_error("create", folder, source))?;
+            sync_folder(&self.root)?;
+        }
+        Ok(folder)
+    }
+}
+
+impl Storage for Folder {
+    fn object<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Arc<dyn Object>, StorageError>> {
+        Box::pin(async move { self.open(key) })
+    }
+
+    fn get_if_changed<'a>(
+        &'a self,
+        key: &'a str,
+        known: Option<&'a Etag>,
+    ) -> BoxFuture<'a, Result<Fetched, StorageError>> {
+        Box::pin(async move { self.get(key, known) })
+    }
+
+    fn put_if_absent<'a>(
+        &'a self,
+        key: &'a str,
+        bytes: Bytes,
+        progress: &'a Progress,
+    ) -> BoxFuture<'a, Result<PutOutcome, StorageError>> {
+        let (folder, name, progress) = (self.clone(), key.to_owned(), progress.clone());
+        Box::pin(on_blocking_pool(key, move || folder.put(&name, &bytes, &progress)))
+    }
+
+    fn compare_and_swap<'a>(
+        &'a self,
+        key: &'a str,
+        bytes: Bytes,
+        expected: Option<&'a Etag>,
+    ) -> BoxFuture<'a, Result<Etag, StorageError>> {
+        let (folder, name, expected) = (self.clone(), key.to_owned(), expected.cloned());
+        Box::pin(on_blocking_pool(key, move || folder.swap(&name, &bytes, expected.as_ref())))
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<ObjectInfo>, StorageError>> {
+        let (folder, name) = (self.clone(), prefix.to_owned());
+        Box::pin(on_blocking_pool(prefix, move || folder.list_files(&name)))
+    }
+
+    fn delete<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), StorageError>> {
+        let (folder, name) = (self.clone(), key.to_owned());
+        Box::pin(on_blocking_pool(key, move || folder.remove(&name)))
+    }
+
+    fn describe(&self) -> String {
+        self.root.display().to_string()
+    }
+}
+
+/// A mapped file.
+#[derive(Debug)]
+struct MappedObject {
+    path: PathBuf,
+    bytes: Bytes,
+}
+
+impl Object for MappedObject {
+    fn mapped(&self) -> Option<&Bytes> {
+        Some(&self.bytes)
+    }
+
+    fn tail(&self, most: u64) -> BoxFuture<'_, Result<Tail, StorageError>> {
+        let skipped = usize::try_from(most).map_or(0, |most| self.bytes.len().saturating_sub(most));
+        let tail = Tail { bytes: self.bytes.slice(skipped..), total_length: self.bytes.len() as u64 };
+        Box::pin(std::future::ready(Ok(tail)))
+    }
+
+    fn read(&self, span: Span) -> BoxFuture<'_, Result<Bytes, StorageError>> {
+        let range = usize::try_from(span.offset).ok().zip(usize::try_from(span.end()).ok());
+        let inside = range.filter(|(_, end)| *end <= self.bytes.len());
+        let read =
+            inside.map(|(start, end)| self.bytes.slice(start..end)).ok_or_else(|| StorageError::ShortRead {
+                object: self.path.display().to_string(),
+                expected: span.length,
+                found: (self.bytes.len() as u64).saturating_sub(span.offset),
+            });
+        Box::pin(std::future::ready(read))
+    }
+}
+
+async fn on_blocking_pool<T: Send + 'static>(
+    object: &str,
+    work: impl FnOnce() -> Result<T, StorageError> + Send + 'static,
+) -> Result<T, StorageError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|stopped| StorageError::Other { object: object.to_owned(), source: stopped.into() })?
+}
+
+fn read_small(path: &Path) -> Result<Option<(Bytes, Etag)>, StorageError> {
+    let file = match File::open(path) {
+        Err(missing) if missing.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(|source| io_error("open", path, source))?,
+    };
+    let mut bytes = Vec::new();
+    let read = file.take(MAX_SMALL_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|source| io_error("read", path, source))?;
+    if bytes.len() as u64 > MAX_SMALL_BYTES {
+        return Err(too_large(path, fs::metadata(path).map_or(bytes.len() as u64, |found| found.len())));
+    }
+    let etag = etag_of(&bytes);
+    Ok(Some((bytes.into(), etag)))
+}
+
+fn etag_of(bytes: &[u8]) -> Etag {
+    Etag(ContentHash::of(bytes).to_string())
+}
+
+/// Writes and syncs a file of a name that nobody looks at. It vanishes unless it is persisted.
+fn write_temporary(folder: &Path, bytes: &[u8], progress: &Progress) -> Result<NamedTempFile, StorageError> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(TEMPORARY_PREFIX).suffix(TEMPORARY_SUFFIX);
+    // As any new file: what the process's mask allows. The server may run as another user than the publisher.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file =
+        builder.tempfile_in(folder).map_err(|source| io_error("create a file in", folder, source))?;
+    let mut written = 0;
+    for block in bytes.chunks(WRITE_BLOCK_BYTES) {
+        file.write_all(block).map_err(|source| io_error("write", file.path(), source))?;
+        written += block.len() as u64;
+        progress.report(written);
+    }
+    file.as_file().sync_all().map_err(|source| io_error("sync", file.path(), source))?;
+    Ok(file)
+}
+
+/// Removes what killed writers left behind. Best effort: a failure here is no reason not to write.
+fn remove_stale_temporaries(folder: &Path) {
+    let stale_before = SystemTime::now() - TEMPORARY_AGE;
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let ours = name
+            .to_str()
+            .is_some_and(|name| name.starts_with(TEMPORARY_PREFIX) && name.ends_with(TEMPORARY_SUFFIX));
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
+        if ours && modified.is_ok_and(|modified| modified < stale_before) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Makes a new or removed name survive a power cut.
+fn sync_folder(folder: &Path) -> Result<(), StorageError> {
+    File::open(folder).and_then(|open| open.sync_all()).map_err(|source| io_error("sync", folder, source))
+}
+
+fn too_large(path: &Path, found: u64) -> StorageError {
+    StorageError::TooLarge { object: path.display().to_string(), found, most: MAX_SMALL_BYTES }
+}
+
+fn io_error(verb: &'static str, path: &Path, source: io::Error) -> StorageError {
+    match source.kind() {
+        io::ErrorKind::NotFound => StorageError::NotFound { object: path.display().to_string() },
+        _ => StorageError::Io { verb, path: path.to_owned(), source },
+    }
+}

@@ -1,0 +1,159 @@
+//! The pointer: the small object that says which archive is served, and which were before.
+
+use bytes::Bytes;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use wakashu_archive::ContentHash;
+
+use crate::error::StorageError;
+use crate::storage::{Etag, Fetched, Storage};
+use crate::timestamp::Timestamp;
+
+/// The pointer's key.
+pub const POINTER_KEY: &str = "current.json";
+
+/// What the keys of archives begin with.
+pub const ARCHIVES_PREFIX: &str = "archives/";
+
+const ARCHIVE_SUFFIX: &str = ".wakashu";
+
+/// Returns the key of the archive with that digest.
+#[must_use]
+pub fn archive_key(digest: ContentHash) -> String {
+    format!("{ARCHIVES_PREFIX}{digest}{ARCHIVE_SUFFIX}")
+}
+
+/// Returns the digest an archive's key names; nothing for other keys.
+#[must_use]
+pub fn digest_of_key(key: &str) -> Option<ContentHash> {
+    key.strip_prefix(ARCHIVES_PREFIX)?.strip_suffix(ARCHIVE_SUFFIX)?.parse().ok()
+}
+
+/// One published archive, as the pointer names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Version {
+    /// The archive's digest, which is its name.
+    #[serde(with = "hex")]
+    pub digest: ContentHash,
+    /// Its length.
+    pub bytes: u64,
+    /// Digest of the inputs and encoder settings it was built from.
+    #[serde(with = "hex")]
+    pub built_from: ContentHash,
+    /// When it was first published.
+    pub published_at: Timestamp,
+}
+
+/// The content of `current.json`. Fields that a newer version may add are ignored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pointer {
+    /// What is served.
+    #[serde(flatten)]
+    pub current: Version,
+    /// What was served before, the latest first. Their archives are kept.
+    #[serde(default)]
+    pub history: Vec<Version>,
+}
+
+impl Pointer {
+    /// Reads the pointer of a storage, unless it is still the one `known` names.
+    pub async fn read(storage: &dyn Storage, known: Option<&Etag>) -> Result<Fetched<Self>, StorageError> {
+        match storage.get_if_changed(POINTER_KEY, known).await? {
+            Fetched::Unchanged => Ok(Fetched::Unchanged),
+            Fetched::Missing => Ok(Fetched::Missing),
+            Fetched::Changed { value, etag } => {
+                let value = serde_json::from_slice(&value).map_err(|source| StorageError::BadPointer {
+                    object: format!("{}/{POINTER_KEY}", storage.describe()),
+                    source,
+                })?;
+                Ok(Fetched::Changed { value, etag })
+            }
+        }
+    }
+
+    /// Says whether the archive is the current one or in the history.
+    #[must_use]
+    pub fn names(&self, digest: ContentHash) -> bool {
+        self.versions().any(|version| version.digest == digest)
+    }
+
+    /// Returns the current version and those of the history, the latest first.
+    pub fn versions(&self) -> impl Iterator<Item = &Version> {
+        std::iter::once(&self.current).chain(&self.history)
+    }
+
+    /// Returns the pointer after a switch to `next`: what was current opens the history, of which at most `keep`
+    /// versions stay; `next` itself is not repeated in it.
+    #[must_use]
+    pub fn switched_to(&self, next: Version, keep: usize) -> Self {
+        let others = self.versions().filter(|version| version.digest != next.digest);
+        Self { history: others.take(keep).cloned().collect(), current: next }
+    }
+
+    /// Returns the JSON to store: indented, because people read it, and ending in a line feed.
+    pub(crate) fn to_json(&self) -> Bytes {
+        // Only maps with keys that are no strings and failing `Serialize` implementations can fail; there are none.
+        let mut json = serde_json::to_vec_pretty(self).unwrap_or_default();
+        json.push(b'\n');
+        json.into()
+    }
+}
+
+/// Content hashes as 64 hex digits.
+mod hex {
+    use super::{ContentHash, Deserialize, Deserializer, Serializer, de};
+
+    pub(super) fn serialize<S: Serializer>(hash: &ContentHash, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(hash)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ContentHash, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(name: &str) -> Version {
+        Version {
+            digest: ContentHash::of(name.as_bytes()),
+            bytes: 364,
+            built_from: ContentHash::of(b"inputs"),
+            published_at: "2026-11-16T09:30:00Z".parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_pointer_reads_back_and_ignores_what_it_does_not_know() {
+        let pointer = Pointer { current: version("a"), history: vec![version("b")] };
+        let json = pointer.to_json();
+        assert_eq!(serde_json::from_slice::<Pointer>(&json).unwrap(), pointer);
+
+        let mut value: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        assert_eq!(value["published_at"], "2026-11-16T09:30:00Z");
+        value["signature"] = "new".into();
+        value["history"][0]["note"] = 1.into();
+        assert_eq!(serde_json::from_value::<Pointer>(value.clone()).unwrap(), pointer);
+
+        value["digest"] = "../../etc/passwd".into();
+        assert!(serde_json::from_value::<Pointer>(value).is_err());
+    }
+
+    #[test]
+    fn a_switch_keeps_the_latest_and_repeats_nothing() {
+        let pointer = Pointer { current: version("a"), history: vec![version("b"), version("c")] };
+        let next = pointer.switched_to(version("d"), 2);
+        assert_eq!(next, Pointer { current: version("d"), history: vec![version("a"), version("b")] });
+        let back = next.switched_to(version("b"), 10);
+        assert_eq!(back, Pointer { current: version("b"), history: vec![version("d"), version("a")] });
+        assert!(pointer.switched_to(version("d"), 0).history.is_empty());
+    }
+
+    #[test]
+    fn an_archive_key_names_its_digest() {
+        let digest = ContentHash::of(b"x");
+        assert_eq!(digest_of_key(&archive_key(digest)), Some(digest));
+        assert_eq!(digest_of_key("archives/notes.txt"), None);
+    }
+}

@@ -1,0 +1,374 @@
+//! Publishing: the archive first, the pointer last, the litter after that.
+//!
+//! Whatever moment a publisher dies at, the pointer names a whole archive: the old one until the swap, the new one
+//! from then on. Two publishers race for the pointer and one of them loses with a clear error.
+//!
+//! Pruning is what makes it subtle: a pruner deletes what it saw unnamed, and a publisher may be about to name
+//! just that. Three things keep a named archive from staying lost. A pruner reads the pointer again before each
+//! deletion. A publisher looks after the swap whether its archive is still there and writes it again if not; when it
+//! found an archive that a pruner may have had in its sights, it looks once more after [`PublishOptions::settle`],
+//! by when a deletion decided on before the swap has happened or been given up. And publishing what is already
+//! current, which writes nothing otherwise, restores the archive if it is gone.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use wakashu_archive::{Archive, ContentHash, Opening, TAIL_BYTES, TRAILER_BYTES, Trailer};
+
+use crate::error::StorageError;
+use crate::map::map_file;
+use crate::pointer::{ARCHIVES_PREFIX, POINTER_KEY, Pointer, Version, archive_key, digest_of_key};
+use crate::storage::{Etag, Fetched, ObjectInfo, Progress, PutOutcome, Storage};
+use crate::timestamp::Timestamp;
+
+/// How old an archive that no history names must be before it is removed. Leaves time for readers that still
+/// hold the old pointer and for publishers between upload and swap.
+pub const PRUNE_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Archives younger than this are in no pruner's sights, whatever its clock says.
+const SAFE_AGE: Duration = Duration::from_secs(23 * 60 * 60);
+
+/// How often a publisher writes an archive that keeps vanishing.
+const MOST_WRITES: usize = 3;
+
+/// How to publish.
+#[derive(Debug, Clone)]
+pub struct PublishOptions {
+    /// How many earlier versions the history names, and so keeps.
+    pub keep: usize,
+    /// Says what would be done, and does nothing.
+    pub dry_run: bool,
+    /// The time of publishing.
+    pub now: SystemTime,
+    /// How long a deletion that another publisher has begun may take to arrive. Waited only when the archive was
+    /// found in the storage, old and named by no history.
+    pub settle: Duration,
+}
+
+impl PublishOptions {
+    /// Returns the usual options: ten earlier versions are kept.
+    #[must_use]
+    pub fn at(now: SystemTime) -> Self {
+        Self { keep: 10, dry_run: false, now, settle: Duration::from_secs(35) }
+    }
+}
+
+/// What happened to the archive object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArchiveWrite {
+    /// It was written.
+    Uploaded,
+    /// It was there, whole, and was left alone.
+    AlreadyThere,
+    /// It was there but broken, or vanished, and was written again.
+    Restored,
+}
+
+/// What publishing did, or would do in a dry run.
+#[derive(Debug)]
+pub struct PublishOutcome {
+    /// What is served now.
+    pub current: Version,
+    /// What was served before.
+    pub previous: Option<Version>,
+    /// What happened to the archive object.
+    pub archive: ArchiveWrite,
+    /// Whether the pointer was written. It is not when the current version was built from the same inputs.
+    pub switched: bool,
+    /// The archives that were removed.
+    pub pruned: Vec<ObjectInfo>,
+    /// Why pruning stopped, if it did. The publish itself holds all the same.
+    pub prune_problem: Option<StorageError>,
+}
+
+/// What rolling back did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RollbackOutcome {
+    /// What is served now.
+    pub current: Version,
+    /// What was served before.
+    pub previous: Version,
+}
+
+/// Publishes an archive file. Running it again writes nothing.
+pub async fn publish(
+    storage: &dyn Storage,
+    file: &Path,
+    options: &PublishOptions,
+    progress: &Progress,
+) -> Result<PublishOutcome, StorageError> {
+    let local = LocalArchive::open(file)?;
+    let known = read_pointer(storage).await?;
+    let current = known.as_ref().map(|(pointer, _)| &pointer.current);
+
+    if let Some(current) = current.filter(|current| current.built_from == local.built_from) {
+        let served = is_whole(storage, current.digest, current.bytes).await?;
+        // Equal inputs may have been built into other bytes by another build of the indexer. What is served
+        // stays; only if it is gone is there something to do: restore it, or go on and publish ours.
+        if served || current.digest == local.digest {
+            let archive = match (served, options.dry_run) {
+                (true, _) => ArchiveWrite::AlreadyThere,
+                (false, true) => ArchiveWrite::Restored,
+                (false, false) => {
+                    local.write(storage, progress).await?;
+                    ArchiveWrite::Restored
+                }
+            };
+            return Ok(PublishOutcome {
+                current: current.clone(),
+                previous: None,
+                archive,
+                switched: false,
+                pruned: Vec::new(),
+                prune_problem: None,
+            });
+        }
+    }
+
+    let next = Version {
+        digest: local.digest,
+        bytes: local.bytes.len() as u64,
+        built_from: local.built_from,
+        published_at: Timestamp::from(options.now),
+    };
+    let next_pointer = match &known {
+        Some((pointer, _)) => pointer.switched_to(next.clone(), options.keep),
+        None => Pointer { current: next.clone(), history: Vec::new() },
+    };
+    let mut outcome = PublishOutcome {
+        previous: current.cloned(),
+        current: next,
+        archive: ArchiveWrite::Uploaded,
+        switched: true,
+        pruned: Vec::new(),
+        prune_problem: None,
+    };
+
+    if options.dry_run {
+        if is_whole(storage, local.digest, local.bytes.len() as u64).await? {
+            outcome.archive = ArchiveWrite::AlreadyThere;
+        }
+        match prunable(storage, options.now).await {
+            Ok(old) => {
+                outcome.pruned = old
+                    .into_iter()
+                    .filter(|old| !next_pointer.names(old.digest))
+                    .map(|old| old.info)
+                    .collect();
+            }
+            Err(problem) => outcome.prune_problem = Some(problem),
+        }
+        return Ok(outcome);
+    }
+
+    outcome.archive = local.write(storage, progress).await?;
+    let unnamed_before = known.as_ref().is_none_or(|(pointer, _)| !pointer.names(local.digest));
+    let endangered = outcome.archive == ArchiveWrite::AlreadyThere
+        && unnamed_before
+        && local.is_old(storage, options.now).await;
+
+    let etag = known.as_ref().map(|(_, etag)| etag);
+    storage.compare_and_swap(POINTER_KEY, next_pointer.to_json(), etag).await?;
+
+    if local.write(storage, progress).await? != ArchiveWrite::AlreadyThere {
+        outcome.archive = ArchiveWrite::Restored;
+    }
+    if endangered {
+        tokio::time::sleep(options.settle).await;
+        if local.write(storage, progress).await? != ArchiveWrite::AlreadyThere {
+            outcome.archive = ArchiveWrite::Restored;
+        }
+    }
+    outcome.prune_problem = prune(storage, options.now, &mut outcome.pruned).await.err();
+    Ok(outcome)
+}
+
+/// Serves an earlier version again: the one with that digest, or the one served last among those published before the
+/// current one.
+pub async fn rollback(
+    storage: &dyn Storage,
+    target: Option<ContentHash>,
+) -> Result<RollbackOutcome, StorageError> {
+    let store = || storage.describe();
+    let Some((pointer, etag)) = read_pointer(storage).await? else {
+        return Err(StorageError::NothingPublished { store: store() });
+    };
+    let previous = pointer.current.clone();
+    let found = match target {
+        Some(digest) => pointer.versions().find(|version| version.digest == digest),
+        // A version that was rolled back from is in the history too, but newer; going back again passes over it.
+        None => pointer.history.iter().find(|version| version.published_at <= previous.published_at),
+    };
+    let Some(current) = found.cloned() else {
+        return Err(match target {
+            Some(digest) => StorageError::NotInHistory { store: store(), digest },
+            None => StorageError::NoEarlierVersion { store: store(), published_at: previous.published_at },
+        });
+    };
+    if current.digest == previous.digest {
+        return Ok(RollbackOutcome { current, previous });
+    }
+    if !is_whole(storage, current.digest, current.bytes).await? {
+        return Err(StorageError::NotFound {
+            object: format!("{}/{}", store(), archive_key(current.digest)),
+        });
+    }
+    // As many versions as before stay: the two change places.
+    let next = pointer.switched_to(current.clone(), pointer.history.len());
+    storage.compare_and_swap(POINTER_KEY, next.to_json(), Some(&etag)).await?;
+    Ok(RollbackOutcome { current, previous })
+}
+
+/// Returns what is served and what was served before.
+pub async fn history(storage: &dyn Storage) -> Result<Pointer, StorageError> {
+    match read_pointer(storage).await? {
+        Some((pointer, _)) => Ok(pointer),
+        None => Err(StorageError::NothingPublished { store: storage.describe() }),
+    }
+}
+
+/// An archive file about to be published.
+struct LocalArchive {
+    digest: ContentHash,
+    built_from: ContentHash,
+    bytes: Bytes,
+}
+
+impl LocalArchive {
+    fn open(file: &Path) -> Result<Self, StorageError> {
+        let bytes = map_file(file).map_err(|source| StorageError::Io {
+            verb: "open",
+            path: file.to_owned(),
+            source,
+        })?;
+        let refused = |source| StorageError::BadArchive { path: file.to_owned(), source };
+        let length = bytes.len() as u64;
+        let tail_from = bytes.len().saturating_sub(usize::try_from(TAIL_BYTES).unwrap_or(usize::MAX));
+        Trailer::decode(&bytes, length).map_err(|error| match error {
+            wakashu_archive::ArchiveError::NotAnArchive { .. } => {
+                refused(Trailer::explain_missing(&bytes, length))
+            }
+            error => refused(error),
+        })?;
+        Trailer::check_head(&bytes).map_err(refused)?;
+        let archive = match Archive::from_tail(&bytes.slice(tail_from..), length).map_err(refused)? {
+            Opening::Ready(archive) => archive,
+            Opening::NeedRoot(trailer) => {
+                let span = trailer.root.span();
+                let range = usize::try_from(span.offset).ok().zip(usize::try_from(span.end()).ok());
+                let root = range.and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default();
+                Archive::with_root(trailer, Bytes::copy_from_slice(root)).map_err(refused)?
+            }
+        };
+        let built_from = ContentHash::from(&archive.root().built_from);
+        Ok(Self { digest: archive.digest(), built_from, bytes })
+    }
+
+    /// Makes sure that the archive object is there and whole.
+    async fn write(&self, storage: &dyn Storage, progress: &Progress) -> Result<ArchiveWrite, StorageError> {
+        let key = archive_key(self.digest);
+        let mut written = ArchiveWrite::Uploaded;
+        for _ in 0..MOST_WRITES {
+            match presence(storage, self.digest, self.bytes.len() as u64).await? {
+                Presence::Whole if written == ArchiveWrite::Uploaded => {
+                    return Ok(ArchiveWrite::AlreadyThere);
+                }
+                Presence::Whole => return Ok(written),
+                Presence::Absent => {}
+                // Another file of that name, put there by hand or by another tool: it can serve nobody.
+                Presence::Broken => {
+                    storage.delete(&key).await?;
+                    written = ArchiveWrite::Restored;
+                }
+            }
+            if storage.put_if_absent(&key, self.bytes.clone(), progress).await? == PutOutcome::Created {
+                return Ok(written);
+            }
+        }
+        Err(StorageError::DoesNotStay { object: format!("{}/{key}", storage.describe()) })
+    }
+
+    /// Says whether the archive object is old enough for a pruner to have looked at it. Unknown counts as old.
+    async fn is_old(&self, storage: &dyn Storage, now: SystemTime) -> bool {
+        let Ok(objects) = storage.list(ARCHIVES_PREFIX).await else { return true };
+        let key = archive_key(self.digest);
+        let modified = objects.into_iter().find(|object| object.key == key).map(|object| object.modified);
+        modified.is_none_or(|modified| age(now, modified) >= SAFE_AGE)
+    }
+}
+
+/// How an archive object lies in the storage.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    Absent,
+    Broken,
+    Whole,
+}
+
+/// Looks at the length and the end of an archive object. The end is the trailer, whose hash is the digest and
+/// which vouches for the rest.
+async fn presence(storage: &dyn Storage, digest: ContentHash, length: u64) -> Result<Presence, StorageError> {
+    let tail = match storage.object(&archive_key(digest)).await {
+        Ok(object) => object.tail(TRAILER_BYTES as u64).await,
+        Err(error) => Err(error),
+    };
+    match tail {
+        Ok(tail) if tail.total_length == length && ContentHash::of(&tail.bytes) == digest => {
+            Ok(Presence::Whole)
+        }
+        Ok(_) => Ok(Presence::Broken),
+        Err(error) if error.is_not_found() => Ok(Presence::Absent),
+        Err(error) => Err(error),
+    }
+}
+
+async fn is_whole(storage: &dyn Storage, digest: ContentHash, length: u64) -> Result<bool, StorageError> {
+    Ok(presence(storage, digest, length).await? == Presence::Whole)
+}
+
+async fn read_pointer(storage: &dyn Storage) -> Result<Option<(Pointer, Etag)>, StorageError> {
+    match Pointer::read(storage, None).await? {
+        Fetched::Changed { value, etag } => Ok(Some((value, etag))),
+        Fetched::Missing | Fetched::Unchanged => Ok(None),
+    }
+}
+
+/// An archive object old enough to go.
+struct OldArchive {
+    digest: ContentHash,
+    info: ObjectInfo,
+}
+
+/// Lists the archives that are old enough to go, named or not. Other objects are none of our business.
+async fn prunable(storage: &dyn Storage, now: SystemTime) -> Result<Vec<OldArchive>, StorageError> {
+    let objects = storage.list(ARCHIVES_PREFIX).await?;
+    let old = objects.into_iter().filter(|object| age(now, object.modified) > PRUNE_AGE);
+    Ok(old.filter_map(|info| Some(OldArchive { digest: digest_of_key(&info.key)?, info })).collect())
+}
+
+/// Removes old archives that no history names and notes them in `pruned`.
+async fn prune(
+    storage: &dyn Storage,
+    now: SystemTime,
+    pruned: &mut Vec<ObjectInfo>,
+) -> Result<(), StorageError> {
+    let mut known: Option<(Pointer, Etag)> = None;
+    for old in prunable(storage, now).await? {
+        // Asked again each time, right before deleting: another publisher may have named it since.
+        match Pointer::read(storage, known.as_ref().map(|(_, etag)| etag)).await? {
+            Fetched::Changed { value, etag } => known = Some((value, etag)),
+            Fetched::Unchanged => {}
+            Fetched::Missing => return Err(StorageError::NothingPublished { store: storage.describe() }),
+        }
+        if known.as_ref().is_some_and(|(pointer, _)| !pointer.names(old.digest)) {
+            storage.delete(&old.info.key).await?;
+            pruned.push(old.info);
+        }
+    }
+    Ok(())
+}
+
+fn age(now: SystemTime, modified: SystemTime) -> Duration {
+    now.duration_since(modified).unwrap_or_default()
+}

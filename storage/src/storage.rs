@@ -1,0 +1,151 @@
+//! The two traits: a place that holds objects, and one object being read.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use wakashu_archive::Span;
+
+use crate::error::StorageError;
+
+/// Most bytes of an object read or written whole by [`Storage::get_if_changed`] and
+/// [`Storage::compare_and_swap`].
+pub const MAX_SMALL_BYTES: u64 = 1 << 20;
+
+/// A future that can be sent between threads, as the traits return it.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A place where objects live: a folder or a bucket prefix.
+///
+/// Keys are relative names separated by `/`; [`check_key`](crate::check_key) says which are accepted.
+pub trait Storage: Send + Sync + fmt::Debug {
+    /// Names an object for reading. A folder opens and maps the file here; a bucket asks nothing until the
+    /// first read, so that a missing object may show only then.
+    fn object<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Arc<dyn Object>, StorageError>>;
+
+    /// Reads a small object whole, unless it is still the one `known` names.
+    fn get_if_changed<'a>(
+        &'a self,
+        key: &'a str,
+        known: Option<&'a Etag>,
+    ) -> BoxFuture<'a, Result<Fetched, StorageError>>;
+
+    /// Creates an object, or leaves the one that is there untouched. Readers see all of it or nothing.
+    fn put_if_absent<'a>(
+        &'a self,
+        key: &'a str,
+        bytes: Bytes,
+        progress: &'a Progress,
+    ) -> BoxFuture<'a, Result<PutOutcome, StorageError>>;
+
+    /// Replaces a small object if it is still the one `expected` names, or creates it if `expected` is none
+    /// and it is still absent. [`StorageError::Changed`] when someone else was faster.
+    fn compare_and_swap<'a>(
+        &'a self,
+        key: &'a str,
+        bytes: Bytes,
+        expected: Option<&'a Etag>,
+    ) -> BoxFuture<'a, Result<Etag, StorageError>>;
+
+    /// Lists the objects directly below `prefix`, which is empty or ends in `/`, by key.
+    fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<ObjectInfo>, StorageError>>;
+
+    /// Removes an object; one that is not there is no error.
+    fn delete<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), StorageError>>;
+
+    /// Names the place, for the operator's eyes.
+    fn describe(&self) -> String;
+}
+
+/// One immutable object being read.
+pub trait Object: Send + Sync + fmt::Debug {
+    /// Returns the whole object when it is mapped into memory, as in a folder; nothing for a remote one.
+    fn mapped(&self) -> Option<&Bytes>;
+
+    /// Reads the last `most` bytes, or all of a shorter object.
+    fn tail(&self, most: u64) -> BoxFuture<'_, Result<Tail, StorageError>>;
+
+    /// Reads a span. Fewer bytes than asked for is an error.
+    fn read(&self, span: Span) -> BoxFuture<'_, Result<Bytes, StorageError>>;
+}
+
+/// The end of an object.
+#[derive(Debug, Clone)]
+pub struct Tail {
+    /// The last bytes.
+    pub bytes: Bytes,
+    /// Length of the whole object.
+    pub total_length: u64,
+}
+
+/// The mark of one state of an object: equal marks, equal bytes. Opaque.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Etag(pub(crate) String);
+
+/// What a conditional read found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fetched<T = Bytes> {
+    /// Still the state already known.
+    Unchanged,
+    /// No such object.
+    Missing,
+    /// Another state than the one known.
+    Changed {
+        /// What it holds.
+        value: T,
+        /// Its mark.
+        etag: Etag,
+    },
+}
+
+/// What creating an object led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PutOutcome {
+    /// The object was written.
+    Created,
+    /// An object of that name was there and stays as it is.
+    AlreadyThere,
+}
+
+/// One line of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectInfo {
+    /// The object's key, relative to the storage.
+    pub key: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// When it was written, by the storage's clock.
+    pub modified: SystemTime,
+}
+
+/// Hears how many bytes of an upload are written. May be called from any thread; never goes backwards except
+/// when an upload starts anew.
+#[derive(Clone, Default)]
+pub struct Progress(Option<Arc<dyn Fn(u64) + Send + Sync>>);
+
+impl Progress {
+    /// Calls `hear` with the number of bytes written so far.
+    pub fn new(hear: impl Fn(u64) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(hear)))
+    }
+
+    /// Hears nothing.
+    #[must_use]
+    pub fn silent() -> Self {
+        Self(None)
+    }
+
+    pub(crate) fn report(&self, bytes_written: u64) {
+        if let Some(hear) = &self.0 {
+            hear(bytes_written);
+        }
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Progress(heard)" } else { "Progress(silent)" })
+    }
+}
