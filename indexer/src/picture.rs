@@ -31,6 +31,7 @@ use bounds::{Bounds, LARGE, MEDIUM, SMALL};
 pub use cache::{Cache, Origin};
 use container::Purpose;
 pub use header::{Header, decoding_cost_bytes, header};
+use orient::Orientation;
 pub use problem::Problem;
 use raster::Raster;
 pub use sniff::sniff;
@@ -93,20 +94,21 @@ pub fn render(source: &[u8], settings: &Settings) -> Result<Renditions, Problem>
     let converted = colour::to_srgb(decoded)?;
     let passable = passable(source, &header, converted.was_srgb, settings)?;
 
-    let large = match passable.as_ref().filter(|passable| holds(LARGE, passable)) {
-        Some(passable) => Step { encoded: passable.clone(), raster: converted.raster },
-        None => {
-            // Scaling first leaves less to turn.
-            let (width, height) = LARGE.fit(converted.raster.width, converted.raster.height);
-            let raster = scaled(converted.raster, width, height)?;
-            let raster = orient::upright(raster, header.facts.orientation);
-            Step { encoded: encode::encode_within(&raster, LARGE.bytes, LARGE.bytes)?, raster }
-        }
+    let large = match passable.filter(|passable| holds(LARGE, passable)) {
+        Some(encoded) => Step { encoded, raster: converted.raster },
+        None => first_step(converted.raster, header.facts.orientation)?,
     };
-    let medium = next_step(&large, MEDIUM)?;
-    let small = next_step(&medium, SMALL)?;
+    let made = next_step(&large, MEDIUM)?;
+    let medium = made.as_ref().unwrap_or(&large);
+    let made = next_step(medium, SMALL)?;
+    let small = made.as_ref().unwrap_or(medium);
     let original = if settings.originals { Some(original(source, &header, settings)?) } else { None };
-    Ok(Renditions { small: small.encoded, medium: medium.encoded, large: large.encoded, original })
+    Ok(Renditions {
+        small: small.encoded.clone(),
+        medium: medium.encoded.clone(),
+        large: large.encoded.clone(),
+        original,
+    })
 }
 
 /// Decodes a picture in full and compares it with what is said about it.
@@ -136,26 +138,27 @@ struct Step {
     raster: Raster,
 }
 
-/// Makes the next smaller rendition; what already fits stays the same.
-fn next_step(larger: &Step, bounds: Bounds) -> Result<Step, Problem> {
+/// Makes the large rendition of a source that cannot be passed on.
+fn first_step(source: Raster, orientation: Orientation) -> Result<Step, Problem> {
+    // Scaling first leaves less to turn; the bounds are the same for both ways up.
+    let (width, height) = LARGE.fit(source.width, source.height);
+    let raster = orient::upright(scale::shrink(Cow::Owned(source), width, height)?, orientation);
+    Ok(Step { encoded: encode::encode_within(&raster, LARGE.bytes, LARGE.bytes)?, raster })
+}
+
+/// Makes the next smaller rendition; `None` if the larger one will do.
+fn next_step(larger: &Step, bounds: Bounds) -> Result<Option<Step>, Problem> {
     if holds(bounds, &larger.encoded) {
-        return Ok(Step { encoded: larger.encoded.clone(), raster: larger.raster.clone() });
+        return Ok(None);
     }
     let (width, height) = bounds.fit(larger.encoded.width, larger.encoded.height);
-    let raster = scale::shrink(&larger.raster, width, height)?;
+    let raster = scale::shrink(Cow::Borrowed(&larger.raster), width, height)?;
     let encoded = encode::encode_within(&raster, bounds.bytes, larger.encoded.bytes.len())?;
-    Ok(Step { encoded, raster })
+    Ok(Some(Step { encoded, raster }))
 }
 
 fn holds(bounds: Bounds, encoded: &Encoded) -> bool {
     encoded.bytes.len() <= bounds.bytes && bounds.hold_size(encoded.width, encoded.height)
-}
-
-fn scaled(raster: Raster, width: u32, height: u32) -> Result<Raster, Problem> {
-    if (raster.width, raster.height) == (width, height) {
-        return Ok(raster);
-    }
-    scale::shrink(&raster, width, height)
 }
 
 /// Returns the source as a rendition, if every client shows it right as it stands.

@@ -98,7 +98,7 @@ fn entry_path(directory: &Path, source: &[u8], settings: &Settings) -> PathBuf {
 /// Returns an entry's renditions; `None` if it is absent or not in order.
 fn read_entry(path: &Path, source: &[u8]) -> Option<Renditions> {
     let bytes = fs::read(path).ok()?;
-    let renditions = entry::decode(bytes.into(), source)?;
+    let renditions = entry::decode(&bytes.into(), source)?;
     note_use(path, SystemTime::now());
     Some(renditions)
 }

@@ -38,10 +38,8 @@ pub(crate) enum Pixels {
 pub(crate) fn decode(bytes: &[u8], header: &Header) -> Result<Decoded, Problem> {
     let decoded = guarded(header.format, || match header.format {
         MediaType::Png => {
-            let decoder = PngDecoder::with_limits(Cursor::new(bytes), limits(header));
-            let mut decoded = decode_with_image(header.format, decoder)?;
-            decoded.cicp = header.facts.cicp;
-            Ok(decoded)
+            let png = PngDecoder::with_limits(Cursor::new(bytes), limits(header));
+            Ok(Decoded { cicp: header.facts.cicp, ..decode_with_image(header.format, png)? })
         }
         MediaType::Gif => decode_with_image(header.format, GifDecoder::new(Cursor::new(bytes))),
         MediaType::Webp => decode_with_image(header.format, WebPDecoder::new(Cursor::new(bytes))),
@@ -80,7 +78,7 @@ fn decode_with_image(
     format: MediaType,
     decoder: image::ImageResult<impl ImageDecoder>,
 ) -> Result<Decoded, Problem> {
-    let undecodable = |reason: image::ImageError| Problem::undecodable(format, reason);
+    let undecodable = |reason: image::ImageError| Problem::undecodable(format, reason.to_string());
     let mut decoder = decoder.map_err(undecodable)?;
     let icc = decoder.icc_profile().ok().flatten().filter(|icc| icc.len() <= MAX_PROFILE_BYTES);
     let image = DynamicImage::from_decoder(decoder).map_err(undecodable)?;
@@ -153,7 +151,8 @@ fn to_sample(value: f32) -> u8 {
 }
 
 fn decode_heic(bytes: &[u8]) -> Result<Decoded, Problem> {
-    let undecodable = |reason: heic_decoder::HeifError| Problem::undecodable(MediaType::Heic, reason);
+    let undecodable =
+        |reason: heic_decoder::HeifError| Problem::undecodable(MediaType::Heic, reason.to_string());
     let odd = || Problem::undecodable(MediaType::Heic, "its planes do not match its size");
     let mut planes = heic_decoder::decode(bytes).map_err(undecodable)?;
     let side = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);

@@ -1,5 +1,7 @@
 //! Writing renditions: lossy WebP within a number of bytes.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use wakashu_archive::MediaType;
 use webp::WebPConfig;
@@ -48,7 +50,7 @@ pub(crate) fn encode_within(
         }
         let (width, height) =
             with_long_edge(raster.width, raster.height, shorter_edge(long, least, max_bytes));
-        smaller = Some(shrink(raster, width, height)?);
+        smaller = Some(shrink(Cow::Borrowed(raster), width, height)?);
     }
 }
 

@@ -27,7 +27,7 @@ pub fn header(bytes: &[u8], settings: &Settings) -> Result<Header, Problem> {
     let facts = container::inspect(format, bytes)?;
     let (width, height) = facts.orientation.upright_size(facts.width, facts.height);
     if width == 0 || height == 0 {
-        return Err(Problem::undecodable(format, format_args!("its size is {width} x {height}")));
+        return Err(Problem::undecodable(format, format!("its size is {width} x {height}")));
     }
     if pixels(width, height).max(facts.coded_pixels) > settings.max_pixels {
         return Err(Problem::TooManyPixels { width, height, limit: settings.max_pixels });

@@ -103,8 +103,8 @@ impl Problem {
         }
     }
 
-    pub(crate) fn undecodable(format: MediaType, reason: impl ToString) -> Self {
-        Self::Undecodable { format, reason: reason.to_string() }
+    pub(crate) fn undecodable(format: MediaType, reason: impl Into<String>) -> Self {
+        Self::Undecodable { format, reason: reason.into() }
     }
 
     pub(crate) fn cut_short(format: MediaType, missing: &'static str) -> Self {

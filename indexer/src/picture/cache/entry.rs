@@ -65,11 +65,11 @@ pub(super) fn encode(renditions: &Renditions, source: &[u8]) -> Vec<u8> {
 }
 
 /// Reads renditions back; `None` if anything is not as it was written. Stored bytes are slices of `content`.
-pub(super) fn decode(content: Bytes, source: &[u8]) -> Option<Renditions> {
-    if *content.first_chunk::<HASH_BYTES>()? != hash_of(&content) {
+pub(super) fn decode(content: &Bytes, source: &[u8]) -> Option<Renditions> {
+    if *content.first_chunk::<HASH_BYTES>()? != hash_of(content) {
         return None;
     }
-    let mut reader = Reader::new(&content);
+    let mut reader = Reader::new(content);
     reader.take(HASH_BYTES)?;
     let mut table = Reader::new(reader.take(4 * 16)?);
     let mut position = reader.position();
@@ -132,7 +132,7 @@ mod tests {
         let renditions = sample();
         let content = encode(&renditions, b"source");
         assert_eq!(content.len(), HASH_BYTES + 64 + 5);
-        assert_eq!(decode(content.into(), b"source"), Some(renditions));
+        assert_eq!(decode(&content.into(), b"source"), Some(renditions));
     }
 
     #[test]
@@ -141,8 +141,8 @@ mod tests {
         for position in 0..content.len() {
             let mut damaged = content.clone();
             damaged[position] ^= 0x10;
-            assert_eq!(decode(damaged.into(), b"source"), None, "byte {position}");
-            assert_eq!(decode(content[..position].to_vec().into(), b"source"), None, "cut at {position}");
+            assert_eq!(decode(&damaged.into(), b"source"), None, "byte {position}");
+            assert_eq!(decode(&content[..position].to_vec().into(), b"source"), None, "cut at {position}");
         }
     }
 }

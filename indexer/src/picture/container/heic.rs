@@ -11,10 +11,14 @@ use crate::picture::orient::Orientation;
 use crate::picture::problem::Problem;
 use crate::picture::reader::Reader;
 
+/// The offset of the TIFF header, then a TIFF directory without entries.
+const EMPTY_EXIF: &[u8] = b"\0\0\0\0MM\0*\0\0\0\x08\0\0\0\0\0\0";
+
 type BoxPiece = Piece<[u8; 4]>;
 
 pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
-    let undecodable = |reason: heic_decoder::HeifError| Problem::undecodable(MediaType::Heic, reason);
+    let undecodable =
+        |reason: heic_decoder::HeifError| Problem::undecodable(MediaType::Heic, reason.to_string());
     let info = guarded(MediaType::Heic, || heic_decoder::probe(bytes).map_err(undecodable))?;
     let side = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     Ok(Facts {
@@ -55,18 +59,16 @@ pub(crate) fn strip(bytes: &[u8]) -> Result<Cow<'_, [u8]>, Problem> {
     let body_of = |tag: &[u8; 4]| children.iter().find(|piece| piece.tag == *tag);
     let (Some(info), Some(locations)) = (body_of(b"iinf"), body_of(b"iloc")) else { return Ok(output) };
     let items = metadata_items(bytes, info).ok_or_else(broken)?;
-    let data_box = body_of(b"idat").map(|piece| piece.body.clone());
-    let extents = item_extents(locations.body(bytes), data_box, bytes.len()).ok_or_else(broken)?;
+    let data_box = body_of(b"idat").map_or(0..0, |piece| piece.body.clone());
+    let extents = item_extents(locations.body(bytes), &data_box, bytes.len()).ok_or_else(broken)?;
     for (id, kind) in items {
         for (_, extent) in extents.iter().filter(|(item, _)| *item == id) {
             let target = output.to_mut().get_mut(extent.clone()).ok_or_else(broken)?;
             target.fill(b' ');
             if kind == *b"Exif" {
                 target.fill(0);
-                // The offset of the TIFF header, then a TIFF directory without entries.
-                const EMPTY: &[u8] = b"\0\0\0\0MM\0*\0\0\0\x08\0\0\0\0\0\0";
-                if let Some(start) = target.get_mut(..EMPTY.len()) {
-                    start.copy_from_slice(EMPTY);
+                if let Some(start) = target.get_mut(..EMPTY_EXIF.len()) {
+                    start.copy_from_slice(EMPTY_EXIF);
                 }
             }
         }
@@ -123,7 +125,7 @@ fn metadata_items(file: &[u8], info: &BoxPiece) -> Option<Vec<(u32, [u8; 4])>> {
 /// Returns where the bytes of each item lie in the file, as (id, range).
 fn item_extents(
     locations: &[u8],
-    data_box: Option<Range<usize>>,
+    data_box: &Range<usize>,
     file_bytes: usize,
 ) -> Option<Vec<(u32, Range<usize>)>> {
     let mut reader = Reader::new(locations);
@@ -142,7 +144,7 @@ fn item_extents(
         let base = sized(&mut reader, base_bytes)?;
         let room = match method {
             0 => 0..file_bytes,
-            1 => data_box.clone().unwrap_or(0..0),
+            1 => data_box.clone(),
             _ => 0..0,
         };
         for _ in 0..reader.u16_be()? {

@@ -62,10 +62,9 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
     let channels = match colour_type {
         0 => 1,
         4 => 2,
-        6 => 4,
+        2 => 3,
         // Palettes are expanded to RGB or RGBA.
-        3 => 4,
-        _ => 3,
+        _ => 4,
     };
     Ok(Facts {
         width,
