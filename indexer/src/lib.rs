@@ -1,3 +1,15 @@
 //! Turns a folder of poems and pictures into a wakashu archive.
+//!
+//! The program is thin: [`cmd`] has one file per verb, and each verb's work is a function that other programs can
+//! call, [`cmd::build::build`] first of all. Only [`report`] prints.
 
+pub mod archive_file;
+pub mod cli;
+pub mod cmd;
+mod entry;
+pub mod output;
 pub mod picture;
+pub mod pipeline;
+pub mod problem;
+pub mod report;
+pub mod walk;

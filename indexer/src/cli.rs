@@ -1,0 +1,191 @@
+//! Arguments only.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::report::Colour;
+
+/// Turns a folder of poems and pictures into a wakashu archive, and looks into archives.
+#[derive(Debug, Parser)]
+#[command(name = "wakashu-indexer", version, max_term_width = 100, propagate_version = true)]
+#[command(after_help = "\
+Exit codes: 0 fine, 1 findings or a partial result, 2 could not run.
+Data goes to stdout, talk to stderr.
+
+Examples:
+  wakashu-indexer build wakashu_dir -o out/
+  wakashu-indexer check wakashu_dir
+  wakashu-indexer show out/<digest>.wakashu --round 第1回 --rank 1")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+    /// How to talk about it.
+    #[command(flatten)]
+    pub talk: Talk,
+}
+
+/// How the program talks.
+#[derive(Debug, Clone, Args)]
+pub struct Talk {
+    /// Say nothing but problems
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more; twice for still more
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Colour,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Build an archive from a collection
+    Build(BuildArguments),
+    /// Check an archive in depth, or a collection without building it
+    Check(CheckArguments),
+    /// Show what is in an archive, or take its pictures out
+    Show(ShowArguments),
+    /// Print a completion script for a shell
+    Completions(CompletionsArguments),
+}
+
+/// Arguments of `build`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Every problem of the collection is listed in one run. On any error no archive is written and the exit code is 1;
+with --keep-going the bad entries are left out, the archive is written, and the exit code is still 1.
+The path of the archive is printed on stdout.
+
+Examples:
+  wakashu-indexer build wakashu_dir
+      writes <digest>.wakashu here
+  wakashu-indexer build wakashu_dir -o out/ --strict
+      writes out/<digest>.wakashu; warnings count as errors
+  wakashu-indexer build wakashu_dir -o latest.wakashu --json | jq .archive.digest
+      writes latest.wakashu and prints its digest")]
+pub struct BuildArguments {
+    /// The collection: a directory of rounds
+    #[arg(value_name = "WAKASHU_DIR")]
+    pub wakashu_dir: PathBuf,
+    /// Write to this directory as <digest>.wakashu, or to this file [default: the current directory]
+    #[arg(short, long, value_name = "FILE|DIR")]
+    pub output: Option<PathBuf>,
+    /// Leave bad entries out and write the rest
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Treat warnings as errors
+    #[arg(long)]
+    pub strict: bool,
+    /// Print one JSON object on stdout: archive, summary and problems
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress
+    #[arg(long)]
+    pub no_progress: bool,
+    /// How pictures are treated.
+    #[command(flatten)]
+    pub pictures: PictureArguments,
+    /// Number of worker threads [default: one per processor]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+}
+
+/// How pictures are treated and kept between builds; for every verb that builds.
+#[derive(Debug, Clone, Args)]
+pub struct PictureArguments {
+    /// Add the original picture files to the archive, without their metadata
+    #[arg(long)]
+    pub originals: bool,
+    /// Keep EXIF, XMP and comments, places and names included
+    #[arg(long)]
+    pub keep_metadata: bool,
+    /// Refuse pictures with more pixels than this [default: 50000000]
+    #[arg(long, value_name = "N")]
+    pub max_pixels: Option<u64>,
+    /// Keep finished renditions here [default: the platform's cache directory]
+    #[arg(long, value_name = "DIR")]
+    pub cache_dir: Option<PathBuf>,
+    /// Keep no renditions and use none
+    #[arg(long, conflicts_with = "cache_dir")]
+    pub no_cache: bool,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+An archive: marks, hash tree, every page, every span, every picture decoded. Goes on after the first finding.
+A collection: names, texts, periods and the headers of pictures; with --deep every picture is decoded.
+
+Examples:
+  wakashu-indexer check out/<digest>.wakashu
+  wakashu-indexer check wakashu_dir --strict
+  wakashu-indexer check wakashu_dir --deep --json")]
+pub struct CheckArguments {
+    /// An archive, or a collection
+    #[arg(value_name = "FILE|WAKASHU_DIR")]
+    pub target: PathBuf,
+    /// Treat warnings as errors
+    #[arg(long)]
+    pub strict: bool,
+    /// Print one JSON object on stdout: what was checked, what was not, and the findings
+    #[arg(long)]
+    pub json: bool,
+    /// Decode the pictures of a collection in full (those of an archive always are)
+    #[arg(long)]
+    pub deep: bool,
+    /// Refuse pictures of a collection with more pixels than this [default: 50000000]
+    #[arg(long, value_name = "N")]
+    pub max_pixels: Option<u64>,
+    /// Show no progress
+    #[arg(long)]
+    pub no_progress: bool,
+    /// Number of worker threads [default: one per processor]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+}
+
+/// Arguments of `show`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  wakashu-indexer show latest.wakashu
+      sections, counts and rounds
+  wakashu-indexer show latest.wakashu --round 第1回
+      the entries of a round; 1 and 第一回 find it, too
+  wakashu-indexer show latest.wakashu --round 1 --rank 3 --json
+      one entry in full
+  wakashu-indexer show latest.wakashu --round 1 --extract pictures/
+      the pictures of a round as files")]
+pub struct ShowArguments {
+    /// The archive
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Show this round
+    #[arg(long, value_name = "T")]
+    pub round: Option<String>,
+    /// Show the entry with this rank
+    #[arg(long, value_name = "N", requires = "round")]
+    pub rank: Option<u32>,
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Write the pictures to files in this directory
+    #[arg(long, value_name = "DIR")]
+    pub extract: Option<PathBuf>,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  wakashu-indexer completions bash > ~/.local/share/bash-completion/completions/wakashu-indexer
+  wakashu-indexer completions fish > ~/.config/fish/completions/wakashu-indexer.fish")]
+pub struct CompletionsArguments {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}

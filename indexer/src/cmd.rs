@@ -1,0 +1,42 @@
+//! The verbs, one file each.
+
+pub mod build;
+pub mod check;
+pub mod completions;
+pub mod show;
+
+/// How a verb ended, when it could run at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Nothing to complain about.
+    Fine,
+    /// There are findings, or the result is partial.
+    Findings,
+}
+
+impl Status {
+    /// Returns the exit code.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Fine => 0,
+            Self::Findings => 1,
+        }
+    }
+}
+
+/// Returns what to do next about an error that kept a verb from running, where there is something to say.
+#[must_use]
+pub fn hint_of(error: &anyhow::Error) -> Option<String> {
+    if error.is::<crate::output::OutputError>() {
+        return Some("make the directory first, end it with `/`, or name a `.wakashu` file".to_owned());
+    }
+    let kind =
+        error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind)?;
+    match kind {
+        std::io::ErrorKind::NotFound => Some("look at the path; nothing is there".to_owned()),
+        std::io::ErrorKind::PermissionDenied => Some("look at the permissions".to_owned()),
+        std::io::ErrorKind::StorageFull => Some("the disk is full".to_owned()),
+        _ => None,
+    }
+}

@@ -1,0 +1,209 @@
+//! What is wrong with a collection or an archive, in words for the person who keeps it.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::path::Path;
+
+use serde::Serialize;
+
+/// Tells what stops a build from what does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// No archive is written.
+    Error,
+    /// Served as it is; fails only under `--strict`.
+    Warning,
+}
+
+impl Severity {
+    /// Returns the word reports use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+/// One thing to put right: where it is, what was expected, what to do.
+///
+/// All texts are safe to print: control characters and bytes that are not UTF-8 are escaped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Problem {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Where it is, relative to the root of the collection; `.` is the root itself.
+    pub path: String,
+    /// What was found and what was expected.
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// Makes an error.
+    pub fn error(path: impl AsRef<Path>, message: impl AsRef<str>) -> Self {
+        Self::new(Severity::Error, path.as_ref(), message.as_ref())
+    }
+
+    /// Makes a warning.
+    pub fn warning(path: impl AsRef<Path>, message: impl AsRef<str>) -> Self {
+        Self::new(Severity::Warning, path.as_ref(), message.as_ref())
+    }
+
+    fn new(severity: Severity, path: &Path, message: &str) -> Self {
+        let path = if path.as_os_str().is_empty() { ".".to_owned() } else { printable_path(path) };
+        Self { severity, path, message: printable(message).into_owned(), hint: None }
+    }
+
+    /// Adds what to do next.
+    #[must_use]
+    pub fn hint(mut self, hint: impl AsRef<str>) -> Self {
+        self.hint = Some(printable(hint.as_ref()).into_owned());
+        self
+    }
+
+    /// Tells whether it stops a build.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+/// Sorts problems by path, numbers inside paths by value, so that a report reads the same every time.
+pub fn sort(problems: &mut [Problem]) {
+    problems.sort_by(|one, other| {
+        natural_order(&one.path, &other.path)
+            .then(one.severity.cmp(&other.severity))
+            .then_with(|| one.message.cmp(&other.message))
+    });
+}
+
+/// How many problems there are of each kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Tally {
+    /// Errors.
+    pub errors: usize,
+    /// Warnings.
+    pub warnings: usize,
+}
+
+impl Tally {
+    /// Counts `problems`.
+    #[must_use]
+    pub fn of(problems: &[Problem]) -> Self {
+        let errors = problems.iter().filter(|problem| problem.is_error()).count();
+        Self { errors, warnings: problems.len() - errors }
+    }
+
+    /// Tells whether a run with these problems fails.
+    #[must_use]
+    pub fn fails(self, strict: bool) -> bool {
+        self.errors > 0 || (strict && self.warnings > 0)
+    }
+}
+
+/// Returns a path as it may be printed: `/` between names, nothing a terminal would act on.
+#[must_use]
+pub fn printable_path(path: &Path) -> String {
+    let mut shown = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        shown.push_str(&printable(chunk.valid()));
+        for byte in chunk.invalid() {
+            shown.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    if std::path::MAIN_SEPARATOR != '/' {
+        shown = shown.replace(std::path::MAIN_SEPARATOR, "/");
+    }
+    shown
+}
+
+/// Returns text with control characters and marks that reorder a line written out as escapes.
+#[must_use]
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unprintable) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        if is_unprintable(character) {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Like [`printable`], but line breaks stay: for poems and other texts of several lines.
+#[must_use]
+pub fn printable_lines(text: &str) -> String {
+    text.lines().map(printable).collect::<Vec<_>>().join("\n")
+}
+
+fn is_unprintable(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// Compares texts with their runs of ASCII digits read as numbers: 第2回 before 第10回.
+fn natural_order(one: &str, other: &str) -> Ordering {
+    let (mut left, mut right) = (one, other);
+    loop {
+        let (left_number, right_number) = (leading_digits(left), leading_digits(right));
+        if !left_number.is_empty() && !right_number.is_empty() {
+            let (a, b) = (left_number.trim_start_matches('0'), right_number.trim_start_matches('0'));
+            let by_value = a.len().cmp(&b.len()).then_with(|| a.cmp(b));
+            if by_value != Ordering::Equal {
+                return by_value;
+            }
+            left = left.get(left_number.len()..).unwrap_or_default();
+            right = right.get(right_number.len()..).unwrap_or_default();
+            continue;
+        }
+        let (mut left_rest, mut right_rest) = (left.chars(), right.chars());
+        match (left_rest.next(), right_rest.next()) {
+            (None, None) => return one.cmp(other),
+            (a, b) if a != b => return a.cmp(&b),
+            _ => (left, right) = (left_rest.as_str(), right_rest.as_str()),
+        }
+    }
+}
+
+fn leading_digits(text: &str) -> &str {
+    let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    text.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_a_terminal_acts_on_is_printed() {
+        assert_eq!(printable("和歌 1"), "和歌 1");
+        assert_eq!(printable("a\nb\u{1b}[31m\u{202e}"), "a\\nb\\u{1b}[31m\\u{202e}");
+        assert_eq!(printable_lines("a\n\u{1b}b"), "a\n\\u{1b}b");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn bytes_that_are_no_text_are_written_as_hex() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt as _;
+        assert_eq!(printable_path(Path::new(OsStr::from_bytes(b"\xe7\xac/a\xff\n"))), "\\xe7\\xac/a\\xff\\n");
+    }
+
+    #[test]
+    fn problems_sort_by_number_inside_the_path() {
+        let mut paths =
+            ["第10回", "第2回/10-a", "第2回/9-b", "第2回", "第02回", ""].map(|p| Problem::error(p, "x"));
+        sort(&mut paths);
+        let order: Vec<_> = paths.iter().map(|problem| problem.path.as_str()).collect();
+        assert_eq!(order, [".", "第02回", "第2回", "第2回/9-b", "第2回/10-a", "第10回"]);
+    }
+}

@@ -1,0 +1,270 @@
+//! Everything the program says. Data goes to stdout, talk to stderr; nothing else prints.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+use crate::problem::{Problem, Severity, Tally};
+
+/// Time between two progress lines where there is no terminal.
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Colour {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How much to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Volume {
+    /// Nothing at all; for callers inside the program.
+    Silent,
+    /// Problems only.
+    Quiet,
+    /// Problems, progress and a summary.
+    Normal,
+}
+
+/// How progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progressing {
+    Hidden,
+    Lines,
+    Bar,
+}
+
+/// The program's voice.
+#[derive(Debug, Clone)]
+pub struct Report {
+    volume: Volume,
+    colour: bool,
+    progressing: Progressing,
+}
+
+impl Report {
+    /// Makes a voice for a person or a log.
+    #[must_use]
+    pub fn new(quiet: bool, colour: Colour) -> Self {
+        let terminal = io::stderr().is_terminal();
+        let colour = match colour {
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        };
+        let progressing = match (quiet, terminal) {
+            (true, _) => Progressing::Hidden,
+            (false, true) => Progressing::Bar,
+            (false, false) => Progressing::Lines,
+        };
+        Self { volume: if quiet { Volume::Quiet } else { Volume::Normal }, colour, progressing }
+    }
+
+    /// Makes a voice that says nothing.
+    #[must_use]
+    pub fn silent() -> Self {
+        Self { volume: Volume::Silent, colour: false, progressing: Progressing::Hidden }
+    }
+
+    /// Shows no progress.
+    #[must_use]
+    pub fn without_progress(mut self) -> Self {
+        self.progressing = Progressing::Hidden;
+        self
+    }
+
+    /// Starts showing the progress of `total` things, named `what`.
+    #[must_use]
+    pub fn progress(&self, what: &'static str, total: usize) -> Progress {
+        let total = total as u64;
+        let display = match self.progressing {
+            Progressing::Hidden => Display::Hidden,
+            Progressing::Lines => Display::Lines { started: Instant::now(), last: Instant::now() },
+            Progressing::Bar => {
+                let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
+                let template = "{bar:28} {pos}/{len} {msg}  {per_sec:.0}  {eta} left";
+                if let Ok(style) = ProgressStyle::with_template(template) {
+                    bar.set_style(style.progress_chars("=> "));
+                }
+                bar.set_message(what);
+                Display::Bar(bar)
+            }
+        };
+        Progress { what, total, done: 0, display }
+    }
+
+    /// Says what is wrong, one line and one hint each.
+    pub fn problems(&self, problems: &[Problem]) {
+        if self.volume < Volume::Quiet {
+            return;
+        }
+        let mut text = String::new();
+        for problem in problems {
+            let word = self.severity(problem.severity);
+            text.push_str(&format!("{word}: {}: {}\n", problem.path, problem.message));
+            if let Some(hint) = &problem.hint {
+                text.push_str(&format!("  {}: {hint}\n", self.paint("36", "hint")));
+            }
+        }
+        say(&text);
+    }
+
+    /// Says how many problems there were.
+    pub fn tally(&self, tally: Tally) {
+        let plural =
+            |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+        if self.volume >= Volume::Quiet && tally != Tally::default() {
+            let text = format!("{}, {}\n", plural(tally.errors, "error"), plural(tally.warnings, "warning"));
+            say(&text);
+        }
+    }
+
+    /// Says one thing by the way.
+    pub fn note(&self, text: &str) {
+        if self.volume >= Volume::Normal {
+            say(&format!("{text}\n"));
+        }
+    }
+
+    /// Says why the program could not run.
+    pub fn failure(&self, text: &str, hint: Option<&str>) {
+        let mut line = format!("{}: {text}\n", self.severity(Severity::Error));
+        if let Some(hint) = hint {
+            line.push_str(&format!("  {}: {hint}\n", self.paint("36", "hint")));
+        }
+        say(&line);
+    }
+
+    /// Says the closing figures, one per line.
+    pub fn summary(&self, figures: &[(&str, String)]) {
+        if self.volume < Volume::Normal {
+            return;
+        }
+        let width = figures.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+        let lines = figures
+            .iter()
+            .map(|(label, value)| format!("{} {value}\n", self.paint("1", &format!("{label:<width$}"))));
+        say(&lines.collect::<String>());
+    }
+
+    /// Writes data to stdout. A reader that has gone away is no fault.
+    #[expect(clippy::unused_self, reason = "all output goes through the program's voice")]
+    pub fn data(&self, text: &str) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Writes one JSON object to stdout.
+    pub fn json(&self, object: &impl Serialize) -> io::Result<()> {
+        let mut text = serde_json::to_string_pretty(object)?;
+        text.push('\n');
+        self.data(&text)
+    }
+
+    fn severity(&self, severity: Severity) -> String {
+        self.paint(if severity == Severity::Error { "1;31" } else { "1;33" }, severity.as_str())
+    }
+
+    fn paint(&self, code: &str, text: &str) -> String {
+        if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
+
+/// Writes talk; when even stderr is gone there is nobody to tell.
+fn say(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// The progress of something under way; cleared when dropped.
+#[derive(Debug)]
+pub struct Progress {
+    what: &'static str,
+    total: u64,
+    done: u64,
+    display: Display,
+}
+
+#[derive(Debug)]
+enum Display {
+    Hidden,
+    Lines { started: Instant, last: Instant },
+    Bar(ProgressBar),
+}
+
+impl Progress {
+    /// Counts one more.
+    pub fn advance(&mut self) {
+        self.done += 1;
+        match &mut self.display {
+            Display::Hidden => {}
+            Display::Bar(bar) => bar.inc(1),
+            Display::Lines { started, last } => {
+                if last.elapsed() < LINE_INTERVAL {
+                    return;
+                }
+                *last = Instant::now();
+                let seconds = started.elapsed().as_secs_f64();
+                #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+                let rate = self.done as f64 / seconds;
+                #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+                let left = self.total.saturating_sub(self.done) as f64 / rate;
+                let (done, total, what) = (self.done, self.total, self.what);
+                say(&format!("{done}/{total} {what}, {rate:.0}/s, {} left\n", duration(left)));
+            }
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Display::Bar(bar) = &self.display {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Returns a number of bytes as people read it, in steps of 1,000.
+#[must_use]
+pub fn bytes(count: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+    let value = count as f64;
+    match count {
+        0..1_000 => format!("{count} B"),
+        1_000..1_000_000 => format!("{:.1} kB", value / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", value / 1e6),
+        _ => format!("{:.2} GB", value / 1e9),
+    }
+}
+
+/// Returns a number of seconds as people read it.
+#[must_use]
+pub fn duration(seconds: f64) -> String {
+    if seconds < 60.0 {
+        format!("{seconds:.1} s")
+    } else {
+        let minutes = (seconds / 60.0).floor();
+        format!("{minutes:.0} min {:.0} s", seconds - minutes * 60.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_read_well() {
+        assert_eq!([bytes(999), bytes(1_500), bytes(2_000_000)], ["999 B", "1.5 kB", "2.0 MB"]);
+        assert_eq!([duration(1.25), duration(61.0)], ["1.2 s", "1 min 1 s"]);
+    }
+}
