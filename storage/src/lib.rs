@@ -15,6 +15,8 @@ mod location;
 mod map;
 mod pointer;
 mod publish;
+#[cfg(feature = "s3")]
+mod s3;
 mod storage;
 mod timestamp;
 
@@ -27,6 +29,8 @@ pub use pointer::{ARCHIVES_PREFIX, POINTER_KEY, Pointer, Version, archive_key, d
 pub use publish::{
     ArchiveWrite, PRUNE_AGE, PublishOptions, PublishOutcome, RollbackOutcome, history, publish, rollback,
 };
+#[cfg(feature = "s3")]
+pub use s3::{Bucket, Keys, S3Settings};
 pub use storage::{
     BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, Storage, Tail,
 };

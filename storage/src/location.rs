@@ -69,16 +69,24 @@ impl Location {
         }
     }
 
-    /// Opens the store. Nothing is asked of it yet; only its settings are read.
-    #[expect(clippy::unused_async, reason = "finding credentials for a bucket will wait")]
+    /// Opens the store. Nothing is asked of it yet; settings of buckets are read from the environment.
     pub async fn open(&self) -> Result<Arc<dyn Storage>, StorageError> {
         match &self.place {
             Place::Folder(folder) => Ok(Arc::new(Folder::new(folder))),
-            Place::Bucket { .. } => {
-                Err(StorageError::Setting { problem: "this build cannot read buckets".to_owned() })
-            }
+            Place::Bucket { bucket, prefix } => open_bucket(bucket, prefix).await,
         }
     }
+}
+
+#[cfg(feature = "s3")]
+async fn open_bucket(bucket: &str, prefix: &str) -> Result<Arc<dyn Storage>, StorageError> {
+    let settings = crate::s3::S3Settings::from_env()?;
+    Ok(Arc::new(crate::s3::Bucket::open(bucket, prefix, &settings).await?))
+}
+
+#[cfg(not(feature = "s3"))]
+async fn open_bucket(_: &str, _: &str) -> Result<Arc<dyn Storage>, StorageError> {
+    Err(StorageError::Setting { problem: "this build cannot open s3:// addresses".to_owned() })
 }
 
 impl FromStr for Location {
