@@ -1,0 +1,124 @@
+//! Which hosts and origins are answered: what stops other web pages from using this server.
+
+use http::HeaderMap;
+use http::header::{HOST, ORIGIN};
+
+/// Whom to answer.
+#[derive(Debug, Default)]
+pub struct Access {
+    /// Answer to loopback names and origins.
+    pub loopback: bool,
+    /// Further host names, lower case, without ports.
+    pub hosts: Vec<String>,
+    /// Further origins.
+    pub origins: Vec<String>,
+    /// Answer to any host name that ends like a function URL.
+    pub function_urls: bool,
+}
+
+/// Why a request is not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The `Host` is missing, repeated or not one of ours.
+    Host,
+    /// The `Origin` is not allowed.
+    Origin,
+}
+
+impl Access {
+    /// Checks the `Host` and the `Origin` of a request.
+    pub fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let mut hosts = headers.get_all(HOST).iter();
+        let host = hosts.next().and_then(|host| host.to_str().ok());
+        if hosts.next().is_some() || !host.is_some_and(|host| self.allows_host(host)) {
+            return Err(Refusal::Host);
+        }
+        let mut origins = headers.get_all(ORIGIN).iter();
+        match (origins.next(), origins.next()) {
+            (None, _) => Ok(()),
+            (Some(origin), None) if origin.to_str().is_ok_and(|origin| self.allows_origin(origin)) => Ok(()),
+            _ => Err(Refusal::Origin),
+        }
+    }
+
+    fn allows_host(&self, host: &str) -> bool {
+        let name = without_port(host).to_ascii_lowercase();
+        (self.loopback && is_loopback(&name))
+            || self.hosts.contains(&name)
+            || (self.function_urls && is_function_url(&name))
+    }
+
+    fn allows_origin(&self, origin: &str) -> bool {
+        let local = origin.strip_prefix("http://").is_some_and(|host| is_loopback(without_port(host)));
+        (self.loopback && local) || self.origins.iter().any(|allowed| allowed == origin)
+    }
+}
+
+/// Tells whether a host name, without its port, means this machine.
+#[must_use]
+pub fn is_loopback(name: &str) -> bool {
+    matches!(name, "localhost" | "127.0.0.1" | "[::1]")
+}
+
+fn is_function_url(name: &str) -> bool {
+    let labels: Vec<&str> = name.split('.').collect();
+    matches!(labels.as_slice(), [id, "lambda-url", region, "on", "aws"] if !id.is_empty() && !region.is_empty())
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') && port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(access: &Access, headers: &[(&'static str, &'static str)]) -> Result<(), Refusal> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, value.parse().unwrap());
+        }
+        access.check(&map)
+    }
+
+    #[test]
+    fn hosts_and_origins_matrix() {
+        let local = Access { loopback: true, ..Access::default() };
+        let hosted = Access {
+            function_urls: true,
+            hosts: vec!["poems.example.org".to_owned()],
+            origins: vec!["https://app.example.org".to_owned()],
+            ..Access::default()
+        };
+        let (host, origin) = (Err(Refusal::Host), Err(Refusal::Origin));
+        for (headers, locally, remotely) in [
+            (&[][..], host, host),
+            (&[("host", "localhost:3000")], Ok(()), host),
+            (&[("host", "127.0.0.1")], Ok(()), host),
+            (&[("host", "[::1]:3000")], Ok(()), host),
+            (&[("host", "LOCALHOST")], Ok(()), host),
+            (&[("host", "evil.example")], host, host),
+            (&[("host", "localhost.evil.example")], host, host),
+            (&[("host", "127.0.0.1:3000@evil.example")], host, host),
+            (&[("host", "localhost"), ("host", "localhost")], host, host),
+            (&[("host", "poems.example.org")], host, Ok(())),
+            (&[("host", "abc.lambda-url.eu-west-1.on.aws")], host, Ok(())),
+            (&[("host", "lambda-url.eu-west-1.on.aws")], host, host),
+            (&[("host", "abc.lambda-url.eu-west-1.on.aws.evil.example")], host, host),
+            (&[("host", "localhost"), ("origin", "http://localhost:5173")], Ok(()), host),
+            (&[("host", "localhost"), ("origin", "http://[::1]:1")], Ok(()), host),
+            (&[("host", "localhost"), ("origin", "null")], origin, host),
+            (&[("host", "localhost"), ("origin", "https://evil.example")], origin, host),
+            (&[("host", "localhost"), ("origin", "http://localhost.evil.example")], origin, host),
+            (&[("host", "poems.example.org"), ("origin", "https://app.example.org")], host, Ok(())),
+            (&[("host", "poems.example.org"), ("origin", "https://app.example.org.evil")], host, origin),
+            (&[("host", "poems.example.org"), ("origin", "http://localhost")], host, origin),
+        ] {
+            assert_eq!(check(&local, headers), locally, "local {headers:?}");
+            assert_eq!(check(&hosted, headers), remotely, "hosted {headers:?}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! An answer under construction: a frame of JSON with large pieces spliced in by reference.
+//!
+//! Pictures travel from the archive into the HTTP body as the same `Bytes`; they are neither copied nor
+//! escaped. Short texts are copied into the frame, where one memcpy is cheaper than one more write vector.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use wakashu_archive::{Page, Verified, escape_into};
+
+/// Texts up to this size are copied into the frame instead of being spliced.
+const COPY_BELOW_BYTES: usize = 4096;
+
+/// Room for the frame of a usual answer, so that it grows rarely.
+const FRAME_BYTES: usize = 4096;
+
+/// A JSON document being written.
+#[derive(Debug)]
+pub struct Answer {
+    frame: String,
+    splices: Vec<(usize, Bytes)>,
+    spliced_bytes: usize,
+}
+
+impl Default for Answer {
+    fn default() -> Self {
+        Self { frame: String::with_capacity(FRAME_BYTES), splices: Vec::new(), spliced_bytes: 0 }
+    }
+}
+
+/// A place in an answer to go back to.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark {
+    frame: usize,
+    splices: usize,
+}
+
+impl Answer {
+    /// Appends JSON as it is.
+    pub fn raw(&mut self, json: &str) -> &mut Self {
+        self.frame.push_str(json);
+        self
+    }
+
+    /// Appends `text` as the inside of a JSON string.
+    pub fn text(&mut self, text: &str) -> &mut Self {
+        escape_into(&mut self.frame, text);
+        self
+    }
+
+    /// Appends `text` as a JSON string.
+    pub fn string(&mut self, text: &str) -> &mut Self {
+        self.raw("\"").text(text).raw("\"")
+    }
+
+    /// Appends a number.
+    pub fn number(&mut self, number: u64) -> &mut Self {
+        let mut digits = [0_u8; 20];
+        let mut rest = number;
+        let mut used = 0;
+        for digit in digits.iter_mut().rev() {
+            *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+            rest /= 10;
+            used += 1;
+            if rest == 0 {
+                break;
+            }
+        }
+        let digits = digits.get(20 - used..).and_then(|digits| std::str::from_utf8(digits).ok());
+        self.raw(digits.unwrap_or("0"))
+    }
+
+    /// Appends a part of `page`'s escaped text as it lies in the archive.
+    pub fn escaped(&mut self, page: &Verified<Page>, part: &str) -> &mut Self {
+        if part.len() < COPY_BELOW_BYTES { self.raw(part) } else { self.splice(page.share(part)) }
+    }
+
+    /// Appends bytes that were verified to be safe inside a JSON string.
+    pub fn splice(&mut self, bytes: Bytes) -> &mut Self {
+        self.spliced_bytes += bytes.len();
+        self.splices.push((self.frame.len(), bytes));
+        self
+    }
+
+    /// Appends all of `other`.
+    pub fn append(&mut self, other: Answer) -> &mut Self {
+        let shift = self.frame.len();
+        self.frame.push_str(&other.frame);
+        self.splices.extend(other.splices.into_iter().map(|(at, bytes)| (at + shift, bytes)));
+        self.spliced_bytes += other.spliced_bytes;
+        self
+    }
+
+    /// Returns the length of the document in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.frame.len() + self.spliced_bytes
+    }
+
+    /// Tells whether nothing was written.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns a place to go back to with [`rewind`](Self::rewind).
+    #[must_use]
+    pub fn mark(&self) -> Mark {
+        Mark { frame: self.frame.len(), splices: self.splices.len() }
+    }
+
+    /// Forgets everything written since `mark`.
+    pub fn rewind(&mut self, mark: Mark) {
+        self.frame.truncate(mark.frame);
+        self.splices.truncate(mark.splices);
+        self.spliced_bytes = self.splices.iter().map(|(_, bytes)| bytes.len()).sum();
+    }
+
+    /// Returns the document as the pieces it is sent in.
+    #[must_use]
+    pub fn into_pieces(self) -> VecDeque<Bytes> {
+        let frame = Bytes::from(self.frame);
+        let mut pieces = VecDeque::with_capacity(2 * self.splices.len() + 1);
+        let mut from = 0;
+        for (at, bytes) in self.splices {
+            if at > from {
+                pieces.push_back(frame.slice(from..at));
+            }
+            if !bytes.is_empty() {
+                pieces.push_back(bytes);
+            }
+            from = at;
+        }
+        if from < frame.len() {
+            pieces.push_back(frame.slice(from..));
+        }
+        pieces
+    }
+
+    /// Returns the document in one piece; for small ones that are kept.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        if self.splices.is_empty() {
+            return self.frame;
+        }
+        let bytes: Vec<u8> = self.into_pieces().into_iter().flatten().collect();
+        String::from_utf8(bytes).unwrap_or_default()
+    }
+
+    /// Returns the document as an HTTP body of exactly known length.
+    #[must_use]
+    pub fn into_body(self) -> AnswerBody {
+        AnswerBody { remaining: self.len() as u64, pieces: self.into_pieces() }
+    }
+}
+
+/// A finished answer on its way out.
+#[derive(Debug)]
+pub struct AnswerBody {
+    pieces: VecDeque<Bytes>,
+    remaining: u64,
+}
+
+impl http_body::Body for AnswerBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let piece = self.pieces.pop_front();
+        if let Some(piece) = &piece {
+            self.remaining -= piece.len() as u64;
+        }
+        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.remaining)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn collected(answer: Answer) -> String {
+        let length = answer.len();
+        let bytes: Vec<u8> = answer.into_pieces().iter().flat_map(|piece| piece.to_vec()).collect();
+        assert_eq!(bytes.len(), length);
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn pieces_come_out_in_the_order_they_were_written() {
+        let mut answer = Answer::default();
+        answer.splice(Bytes::from_static(b"AA")).raw("[").number(0).raw(",").string("い\"ろ");
+        answer.raw(",").number(u64::MAX).splice(Bytes::from_static(b"BB")).raw("]");
+        assert_eq!(collected(answer), "AA[0,\"い\\\"ろ\",18446744073709551615BB]");
+    }
+
+    #[test]
+    fn rewinding_forgets_frame_and_splices() {
+        let mut answer = Answer::default();
+        answer.raw("a").splice(Bytes::from_static(b"1"));
+        let mark = answer.mark();
+        answer.raw("b").splice(Bytes::from_static(b"2"));
+        answer.rewind(mark);
+        let mut whole = Answer::default();
+        whole.raw("<").append(answer).raw(">");
+        assert_eq!(collected(whole), "<a1>");
+    }
+}

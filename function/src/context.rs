@@ -1,0 +1,56 @@
+//! Everything built once and shared by all requests.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use crate::access::Access;
+use crate::archive_state::ArchiveState;
+
+/// What every request may use.
+#[derive(Debug)]
+pub struct Context {
+    /// Which archive is served.
+    pub state: Arc<ArchiveState>,
+    /// Whom to answer.
+    pub access: Access,
+    /// Where picture links begin, where that does not depend on the request.
+    pub picture_base: Option<String>,
+    /// When the process began to serve.
+    pub started: Instant,
+    requests: RequestIds,
+}
+
+impl Context {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(state: Arc<ArchiveState>, access: Access, picture_base: Option<String>) -> Self {
+        Self { state, access, picture_base, started: Instant::now(), requests: RequestIds::new() }
+    }
+
+    /// Returns a new id, by which a request is found in the log.
+    #[must_use]
+    pub fn next_request_id(&self) -> String {
+        self.requests.next()
+    }
+}
+
+/// Ids that differ between requests and, by the process's start time and id, between processes.
+#[derive(Debug)]
+struct RequestIds {
+    process: u32,
+    count: AtomicU64,
+}
+
+impl RequestIds {
+    fn new() -> Self {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let seed = (now.as_nanos() ^ u128::from(std::process::id()).rotate_left(40)).to_le_bytes();
+        let hash = wakashu_archive::ContentHash::of(&seed).0;
+        Self { process: hash.first_chunk().copied().map_or(0, u32::from_le_bytes), count: AtomicU64::new(1) }
+    }
+
+    fn next(&self) -> String {
+        format!("{:08x}-{:x}", self.process, self.count.fetch_add(1, Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,4 @@
+//! Three thin doors to one router.
+
+pub mod local;
+pub mod stdio;

@@ -1,0 +1,216 @@
+//! Why a tool could not answer: stable codes, a sentence for the caller, and a detail for the log.
+//!
+//! The two never mix: what only the operator may see is a [`Detail`], which no text for callers can print.
+
+use std::fmt;
+
+use crate::index::ReadError;
+
+/// Something for the log only. It has no `Display`, so it cannot slip into an answer.
+#[derive(Clone)]
+pub struct Detail(String);
+
+impl Detail {
+    /// Keeps an error and its causes.
+    pub fn of(error: &(dyn std::error::Error + 'static)) -> Self {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            cause = error.source();
+        }
+        Self(text)
+    }
+
+    /// Returns the text, for the log.
+    #[must_use]
+    pub fn for_log(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Detail(..)")
+    }
+}
+
+/// The kind of a JSON value, as errors name what they received: the kind, never the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Received {
+    /// Nothing.
+    Nothing,
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Boolean,
+    /// A number.
+    Number,
+    /// A string.
+    Text,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+impl Received {
+    /// Tells the kind of a raw JSON value.
+    #[must_use]
+    pub fn of(raw: &str) -> Self {
+        match raw.as_bytes().first() {
+            None => Self::Nothing,
+            Some(b'n') => Self::Null,
+            Some(b't' | b'f') => Self::Boolean,
+            Some(b'"') => Self::Text,
+            Some(b'[') => Self::Array,
+            Some(b'{') => Self::Object,
+            Some(_) => Self::Number,
+        }
+    }
+
+    /// Returns the kind's name in JSON Schema.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Null => "null",
+            Self::Boolean => "boolean",
+            Self::Number => "number",
+            Self::Text => "string",
+            Self::Array => "array",
+            Self::Object => "object",
+        }
+    }
+
+    fn in_japanese(self) -> &'static str {
+        match self {
+            Self::Nothing => "なし",
+            Self::Null => "null",
+            Self::Boolean => "真偽値",
+            Self::Number => "数値",
+            Self::Text => "文字列",
+            Self::Array => "配列",
+            Self::Object => "オブジェクト",
+        }
+    }
+}
+
+/// Why a tool call failed. One enum for every door.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ToolError {
+    /// No tool has this name.
+    ToolNotFound,
+    /// The tool exists but is switched off.
+    ToolDisabled,
+    /// An argument is missing, unknown or of the wrong form.
+    Validation {
+        /// The argument.
+        field: String,
+        /// What was expected, in Japanese.
+        expected: String,
+        /// The kind of thing received.
+        received: Received,
+        /// Which rule was broken: `type`, `required`, `unknown`, `enum`, `range`, `format`, `length`.
+        constraint: &'static str,
+    },
+    /// What was asked for does not exist.
+    NotFound {
+        /// The tool.
+        operation: &'static str,
+        /// `round`, `rank` or `picture`.
+        resource_type: &'static str,
+        /// Which one, as the caller named it.
+        resource_id: String,
+        /// The sentence for the caller, with the hint.
+        sentence: String,
+    },
+    /// Reading the archive failed.
+    Execution(Detail),
+    /// It took too long.
+    Timeout,
+    /// No valid token.
+    Authentication,
+    /// The token does not cover this.
+    Authorization,
+    /// Too many requests.
+    RateLimited {
+        /// When to try again.
+        retry_after_seconds: u64,
+    },
+    /// There is no index to answer from.
+    IndexUnavailable {
+        /// Whether an index is configured at all.
+        configured: bool,
+    },
+    /// A fault of this program.
+    Internal(Detail),
+}
+
+impl ToolError {
+    /// Returns the stable code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::ToolNotFound => "TOOL_NOT_FOUND",
+            Self::ToolDisabled => "TOOL_DISABLED",
+            Self::Validation { .. } => "VALIDATION_ERROR",
+            Self::NotFound { .. } => "NOT_FOUND",
+            Self::Execution(_) => "TOOL_EXECUTION_ERROR",
+            Self::Timeout => "TIMEOUT",
+            Self::Authentication => "AUTHENTICATION_ERROR",
+            Self::Authorization => "AUTHORIZATION_ERROR",
+            Self::RateLimited { .. } => "RATE_LIMIT_EXCEEDED",
+            Self::IndexUnavailable { .. } => "INDEX_UNAVAILABLE",
+            Self::Internal(_) => "INTERNAL_ERROR",
+        }
+    }
+
+    /// Returns the sentence for the caller: what happened and what to do next.
+    #[must_use]
+    pub fn sentence(&self, request_id: &str) -> String {
+        match self {
+            Self::ToolNotFound => "その名前のツールはありません。".to_owned(),
+            Self::ToolDisabled => "このツールは運用者が停止しています。".to_owned(),
+            Self::Validation { field, expected, received, constraint } => match *constraint {
+                "unknown" => format!("引数 {field} は受け付けていません。{expected}"),
+                "required" => format!("引数 {field} が必要です。{expected}"),
+                _ => format!("引数 {field} が正しくありません。{expected}受け取った値の種類: {}。", received.in_japanese()),
+            },
+            Self::NotFound { sentence, .. } => sentence.clone(),
+            Self::Execution(_) => format!(
+                "和歌集のデータを読み出せませんでした。しばらくしてからもう一度お試しください。（問い合わせ番号 {request_id}）"
+            ),
+            Self::Timeout => "時間内に答えられませんでした。範囲を狭めてもう一度お試しください。".to_owned(),
+            Self::Authentication => "認証が必要です。".to_owned(),
+            Self::Authorization => "この操作は許可されていません。".to_owned(),
+            Self::RateLimited { retry_after_seconds } => {
+                format!("呼び出しが多すぎます。{retry_after_seconds}秒後にもう一度お試しください。")
+            }
+            Self::IndexUnavailable { configured: true } => {
+                "和歌集の索引を読み込めていないため、このツールはまだ使えません。index_status で状態を確かめられます。".to_owned()
+            }
+            Self::IndexUnavailable { configured: false } => {
+                "和歌集の索引が設定されていないため、このツールは使えません。index_status で状態を確かめられます。".to_owned()
+            }
+            Self::Internal(_) => format!("サーバー内部で問題が起きました。（問い合わせ番号 {request_id}）"),
+        }
+    }
+
+    /// Returns what only the log may hold.
+    #[must_use]
+    pub fn detail(&self) -> Option<&Detail> {
+        match self {
+            Self::Execution(detail) | Self::Internal(detail) => Some(detail),
+            _ => None,
+        }
+    }
+}
+
+impl From<ReadError> for ToolError {
+    fn from(error: ReadError) -> Self {
+        Self::Execution(Detail::of(&error))
+    }
+}

@@ -1,0 +1,181 @@
+//! The router: paths, methods, headers, sizes. The same one behind every HTTP door.
+
+mod body;
+mod pictures;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::routing::{any, get};
+use futures_util::FutureExt as _;
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use wakashu_storage::Timestamp;
+
+use crate::access::Refusal;
+use crate::answer::Answer;
+use crate::context::Context;
+use crate::mcp::era::Revision;
+use crate::mcp::{self, Door, Reply, error};
+use crate::request_log::RequestLog;
+
+/// The address of pictures when it depends on the request, as on Lambda; set by the door.
+#[derive(Debug, Clone)]
+pub struct PictureBase(pub String);
+
+/// An id the platform already gave the request, as on Lambda; set by the door.
+#[derive(Debug, Clone)]
+pub struct PlatformRequestId(pub String);
+
+/// Returns the router. Every path that is not here is 404.
+pub fn router(context: Arc<Context>) -> Router {
+    Router::new()
+        .route("/mcp", any(serve_mcp))
+        .route("/", get(health))
+        .route("/pictures/{round}/{rank}", get(pictures::serve))
+        .fallback(async || plain(StatusCode::NOT_FOUND, "no such path; the MCP endpoint is POST /mcp"))
+        .method_not_allowed_fallback(async || {
+            let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "this path takes GET and HEAD");
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            response
+        })
+        .with_state(context)
+}
+
+async fn serve_mcp(State(context): State<Arc<Context>>, request: Request<Body>) -> Response<Body> {
+    let started = Instant::now();
+    let (parts, body) = request.into_parts();
+    let request_id = match parts.extensions.get::<PlatformRequestId>() {
+        Some(PlatformRequestId(id)) => id.clone(),
+        None => context.next_request_id(),
+    };
+    let snapshot = context.state.current();
+    let base = parts.extensions.get::<PictureBase>().map(|PictureBase(base)| base.as_str());
+    let mut log = RequestLog::default();
+    let door = Door {
+        headers: Some(&parts.headers),
+        // A client that names no revision speaks the oldest that has no header.
+        remembered: Revision::V2025_03_26,
+        snapshot: &snapshot,
+        picture_base: base.or(context.picture_base.as_deref()),
+        request_id: &request_id,
+    };
+    let answered = answer_mcp(&context, &parts.method, body, door, &mut log);
+    let answered = AssertUnwindSafe(answered).catch_unwind().await;
+    let (mut response, bytes) = answered.unwrap_or_else(|_| {
+        tracing::error!(request = &*request_id, "a handler panicked");
+        respond(rpc_failure(500, error::internal(&request_id)))
+    });
+    if parts.method != Method::POST {
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+    }
+    tracing::info!(
+        request = &*request_id,
+        method = log.method,
+        tool = log.tool,
+        era = log.era,
+        status = u64::from(response.status().as_u16()),
+        code = log.rpc_code.map(i64::from),
+        error = log.tool_error,
+        header_differs = log.header_differs.then_some(true),
+        bytes = bytes as u64,
+        ms = started.elapsed().as_secs_f64() * 1_000.0,
+        archive = snapshot.loaded().map(|loaded| loaded.digest.get(..16).unwrap_or_default()),
+    );
+    response
+}
+
+/// Checks what comes before the message, in the order host and origin, method, type, size; then answers it.
+async fn answer_mcp(
+    context: &Context,
+    method: &Method,
+    body: Body,
+    door: Door<'_>,
+    log: &mut RequestLog,
+) -> (Response<Body>, usize) {
+    let headers = door.headers;
+    if let Some(Err(refusal)) = headers.map(|headers| context.access.check(headers)) {
+        let rule = match refusal {
+            Refusal::Host => "this Host is not answered here",
+            Refusal::Origin => "this Origin is not answered here",
+        };
+        return respond(rpc_failure(403, error::invalid_request(rule)));
+    }
+    if method != Method::POST {
+        return respond(rpc_failure(405, error::invalid_request("this endpoint takes POST")));
+    }
+    if !headers.is_none_or(is_json) {
+        return respond(rpc_failure(
+            415,
+            error::invalid_request("the Content-Type must be application/json"),
+        ));
+    }
+    let body = match body::read(body).await {
+        Ok(body) => body,
+        Err(refused) => {
+            return respond(rpc_failure(refused.status(), error::invalid_request(refused.sentence())));
+        }
+    };
+    respond(mcp::answer(&body, door, log).await)
+}
+
+/// Tells whether the body says it is JSON, or says nothing.
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(CONTENT_TYPE) else { return true };
+    let essence = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+    essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
+}
+
+/// A JSON-RPC error for a request whose message was never read.
+fn rpc_failure(status: u16, error: error::RpcError) -> Reply {
+    let mut answer = Answer::default();
+    error.write(&mut answer, None);
+    Reply { status, answer: Some(answer) }
+}
+
+fn respond(reply: Reply) -> (Response<Body>, usize) {
+    let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let bytes = reply.answer.as_ref().map_or(0, Answer::len);
+    let mut response = match reply.answer {
+        None => Response::new(Body::empty()),
+        Some(answer) => {
+            let mut response = Response::new(Body::new(answer.into_body()));
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            response
+        }
+    };
+    *response.status_mut() = status;
+    (response, bytes)
+}
+
+/// A short answer in plain text, for people and for paths that are not the protocol's.
+fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+async fn health(State(context): State<Arc<Context>>, headers: HeaderMap) -> Response<Body> {
+    if context.access.check(&headers).is_err() {
+        return plain(StatusCode::FORBIDDEN, "this Host or Origin is not answered here");
+    }
+    let snapshot = context.state.current();
+    let mut out = Answer::default();
+    out.raw(r#"{"status":"ok","message":"#).string(&format!("「{}」のMCPサーバーです。", snapshot.title()));
+    out.raw(r#","version":"#).string(env!("CARGO_PKG_VERSION"));
+    out.raw(r#","uptime":"#).number(context.started.elapsed().as_secs());
+    out.raw(r#","timestamp":"#).string(&Timestamp::from(SystemTime::now()).to_string());
+    out.raw(r#","index":{"state":"#).string(snapshot.state().as_str());
+    out.raw(r#","stale":"#).raw(if snapshot.stale_since().is_some() { "true" } else { "false" });
+    if let Some(loaded) = snapshot.loaded() {
+        out.raw(r#","digest":"#).string(&loaded.digest);
+    }
+    out.raw("}}");
+    let (response, _) = respond(Reply { status: 200, answer: Some(out) });
+    response
+}

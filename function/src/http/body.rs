@@ -1,0 +1,70 @@
+//! Reading a request body: bounded in size and in time.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+
+use crate::limits::MAX_BODY_BYTES;
+
+/// How long a client may take to send its body.
+const BODY_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Why a body was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    TooLarge,
+    TooSlow,
+    Broken,
+}
+
+impl Refused {
+    pub(super) fn status(self) -> u16 {
+        match self {
+            Self::TooLarge => 413,
+            Self::TooSlow => 408,
+            Self::Broken => 400,
+        }
+    }
+
+    pub(super) fn sentence(self) -> &'static str {
+        match self {
+            Self::TooLarge => "the body is larger than 1 MiB",
+            Self::TooSlow => "the body did not arrive within 10 seconds",
+            Self::Broken => "the body ended early or is badly framed",
+        }
+    }
+}
+
+/// Reads a body of at most [`MAX_BODY_BYTES`].
+pub(super) async fn read(body: Body) -> Result<Bytes, Refused> {
+    if http_body::Body::size_hint(&body).lower() > MAX_BODY_BYTES as u64 {
+        return Err(Refused::TooLarge);
+    }
+    tokio::time::timeout(BODY_DEADLINE, collect(body)).await.unwrap_or(Err(Refused::TooSlow))
+}
+
+/// Collects the frames; a body in one piece, as nearly all are, is not copied.
+async fn collect(mut body: Body) -> Result<Bytes, Refused> {
+    let mut first = Bytes::new();
+    let mut more = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| Refused::Broken)?.into_data() else { continue };
+        if first.len() + more.len() + data.len() > MAX_BODY_BYTES {
+            return Err(Refused::TooLarge);
+        }
+        if first.is_empty() {
+            first = data;
+        } else {
+            more.extend_from_slice(&data);
+        }
+    }
+    if more.is_empty() {
+        return Ok(first);
+    }
+    let mut whole = BytesMut::with_capacity(first.len() + more.len());
+    whole.extend_from_slice(&first);
+    whole.extend_from_slice(&more);
+    Ok(whole.freeze())
+}

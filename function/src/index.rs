@@ -1,0 +1,380 @@
+//! Reading an open archive: pages and pictures, verified once, then kept in a cache bounded in bytes.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{OptionsBuilder, Weighter};
+use wakashu_archive::{
+    Archive, ArchiveError, ArchivedChunk, ArchivedRendition, ContentHash, Opening, PageView, Span,
+    TAIL_BYTES, Trailer, verify_original, verify_rendition,
+};
+use wakashu_storage::{Object, StorageError, Tail};
+
+/// What a cached object weighs besides its bytes.
+const OVERHEAD_BYTES: u64 = 128;
+
+/// Why something could not be read from the archive. For the log; callers outside get a plain sentence.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The storage failed.
+    #[error(transparent)]
+    Storage(Arc<StorageError>),
+    /// The bytes are not what the archive promises.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+}
+
+impl From<StorageError> for ReadError {
+    fn from(error: StorageError) -> Self {
+        Self::Storage(Arc::new(error))
+    }
+}
+
+/// An open archive and the way to its bytes.
+#[derive(Debug)]
+pub struct Index {
+    archive: Archive,
+    held: Held,
+    cache: Arc<ReadCache>,
+}
+
+/// Where the archive's bytes are.
+#[derive(Debug)]
+enum Held {
+    /// All in memory: a mapped file, or a small archive fetched whole.
+    Whole(Bytes),
+    /// In storage, read by range.
+    Remote(Arc<dyn Object>),
+}
+
+impl Index {
+    /// Opens the archive in `object`: one tail read, and a second only if the root is larger than the tail.
+    ///
+    /// A remote archive of at most `preload_bytes` is fetched whole. `cache` is shared by all remote archives,
+    /// so that what two versions have in common is fetched once; a mapped one keeps to a cache of its own,
+    /// because its entries hold the map.
+    pub async fn open(
+        object: Arc<dyn Object>,
+        cache: &Arc<ReadCache>,
+        preload_bytes: u64,
+    ) -> Result<Self, ReadError> {
+        if let Some(whole) = object.mapped() {
+            let cache = Arc::new(ReadCache::new(cache.capacity_bytes));
+            return Self::from_whole(whole.clone(), cache);
+        }
+        let Tail { bytes: tail, total_length: length } = object.tail(TAIL_BYTES.max(preload_bytes)).await?;
+        if tail.len() as u64 == length {
+            return Self::from_whole(tail, Arc::clone(cache));
+        }
+        let archive = match Archive::from_tail(&tail, length) {
+            Ok(Opening::Ready(archive)) => archive,
+            Ok(Opening::NeedRoot(trailer)) => {
+                let root = object.read(trailer.root.span()).await?;
+                Archive::with_root(trailer, root)?
+            }
+            Err(ArchiveError::NotAnArchive { .. }) => {
+                let head = object.read(Span { offset: 0, length: length.min(8) }).await?;
+                return Err(Trailer::explain_missing(&head, length).into());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self { archive, held: Held::Remote(object), cache: Arc::clone(cache) })
+    }
+
+    /// Opens an archive that lies in memory as a whole.
+    pub fn from_whole(whole: Bytes, cache: Arc<ReadCache>) -> Result<Self, ReadError> {
+        let length = whole.len() as u64;
+        let tail_from = whole.len().saturating_sub(usize::try_from(TAIL_BYTES).unwrap_or(usize::MAX));
+        let archive = match Archive::from_tail(whole.get(tail_from..).unwrap_or_default(), length) {
+            Ok(Opening::Ready(archive)) => archive,
+            Ok(Opening::NeedRoot(trailer)) => {
+                let root = Bytes::copy_from_slice(part(&whole, trailer.root.span()));
+                Archive::with_root(trailer, root)?
+            }
+            Err(ArchiveError::NotAnArchive { .. }) => {
+                return Err(Trailer::explain_missing(whole.get(..8).unwrap_or(&whole), length).into());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self { archive, held: Held::Whole(whole), cache })
+    }
+
+    /// Returns the archive's trailer and root.
+    #[must_use]
+    pub fn archive(&self) -> &Archive {
+        &self.archive
+    }
+
+    /// Returns a chunk's page, from the cache where it can be had.
+    pub async fn page(&self, chunk: &ArchivedChunk) -> Result<PageView, ReadError> {
+        let key = chunk.page.hash();
+        if let Some(Cached::Page(page)) = self.cache.entries.get(&key) {
+            return Ok(page);
+        }
+        let read = async {
+            let bytes = match &self.held {
+                // Copied: a page must stay what was validated, whatever happens to the mapped file.
+                Held::Whole(whole) => Bytes::copy_from_slice(part(whole, chunk.page.span())),
+                Held::Remote(object) => object.read(chunk.page.span()).await?,
+            };
+            Ok::<_, ReadError>(Cached::Page(self.archive.page(chunk, bytes)?))
+        };
+        match self.cache.entries.get_or_insert_async(&key, read).await? {
+            Cached::Page(page) => Ok(page),
+            Cached::Picture(_) => Err(mixed_up(chunk.page.span())),
+        }
+    }
+
+    /// Returns the stored base64 of renditions, in order. One that cannot be read fails by itself.
+    pub async fn pictures(&self, renditions: &[&ArchivedRendition]) -> Vec<Result<Bytes, ReadError>> {
+        match &self.held {
+            Held::Whole(whole) => {
+                renditions.iter().map(|rendition| self.picture_of(whole, rendition)).collect()
+            }
+            Held::Remote(object) => self.fetch_pictures(object, renditions).await,
+        }
+    }
+
+    /// Returns the raw bytes of an original; these are served rarely and not cached.
+    pub async fn original(&self, rendition: &ArchivedRendition) -> Result<Bytes, ReadError> {
+        let bytes = match &self.held {
+            Held::Whole(whole) => slice(whole, rendition.span()),
+            Held::Remote(object) => object.read(rendition.span()).await?,
+        };
+        verify_original(rendition, &bytes)?;
+        Ok(bytes)
+    }
+
+    fn picture_of(&self, whole: &Bytes, rendition: &ArchivedRendition) -> Result<Bytes, ReadError> {
+        let verify = || {
+            let stored = slice(whole, rendition.span());
+            verify_rendition(rendition, &stored)?;
+            Ok::<_, ReadError>(Cached::Picture(Mapped::Shared(stored)))
+        };
+        match self.cache.entries.get_or_insert_with(&rendition.hash(), verify)? {
+            Cached::Picture(stored) => Ok(stored.bytes()),
+            Cached::Page(_) => Err(mixed_up(rendition.span())),
+        }
+    }
+
+    /// Fetches what the cache lacks: touching spans in one read, the rest concurrently, each only once however
+    /// many requests want it.
+    async fn fetch_pictures(
+        &self,
+        object: &Arc<dyn Object>,
+        renditions: &[&ArchivedRendition],
+    ) -> Vec<Result<Bytes, ReadError>> {
+        let mut wanted: BTreeMap<ContentHash, &ArchivedRendition> = BTreeMap::new();
+        for rendition in renditions {
+            wanted.insert(rendition.hash(), rendition);
+        }
+        // Places in the cache are taken in the order of the hashes, by everyone: no two requests can wait for
+        // each other.
+        let mut found: BTreeMap<ContentHash, Bytes> = BTreeMap::new();
+        let mut missing = Vec::new();
+        for (hash, rendition) in wanted {
+            match self.cache.entries.get_value_or_guard_async(&hash).await {
+                Ok(Cached::Picture(stored)) => {
+                    found.insert(hash, stored.bytes());
+                }
+                Ok(Cached::Page(_)) => {}
+                Err(place) => missing.push((rendition, place)),
+            }
+        }
+        let merged = merge_touching(missing.iter().map(|(rendition, _)| rendition.span()).collect());
+        let reads =
+            merged.into_iter().map(|span| async move { (span, object.read(span).await.map_err(Arc::new)) });
+        let reads = futures_util::future::join_all(reads).await;
+
+        let mut failed: BTreeMap<ContentHash, ReadError> = BTreeMap::new();
+        for (rendition, place) in missing {
+            let hash = rendition.hash();
+            match cut_out(&reads, rendition) {
+                Ok(stored) => {
+                    found.insert(hash, stored.clone());
+                    // A replaced place only means that the cache let go of it in between.
+                    let _ = place.insert(Cached::Picture(Mapped::Owned(stored)));
+                }
+                Err(error) => {
+                    failed.insert(hash, error);
+                }
+            }
+        }
+        renditions
+            .iter()
+            .map(|rendition| match found.get(&rendition.hash()) {
+                Some(stored) => Ok(stored.clone()),
+                None => Err(failed.remove(&rendition.hash()).unwrap_or_else(|| mixed_up(rendition.span()))),
+            })
+            .collect()
+    }
+}
+
+/// Finds a rendition's bytes among the reads made for it, and verifies them.
+fn cut_out(
+    reads: &[(Span, Result<Bytes, Arc<StorageError>>)],
+    rendition: &ArchivedRendition,
+) -> Result<Bytes, ReadError> {
+    let span = rendition.span();
+    let read = reads.iter().find(|(read, _)| read.offset <= span.offset && span.end() <= read.end());
+    let Some((read_span, bytes)) = read else { return Err(mixed_up(span)) };
+    let bytes = bytes.as_ref().map_err(|error| ReadError::Storage(Arc::clone(error)))?;
+    let stored = slice(bytes, Span { offset: span.offset - read_span.offset, length: span.length });
+    verify_rendition(rendition, &stored)?;
+    // Owned by itself, so that a cached picture does not keep its neighbours in memory.
+    let stored = if stored.len() == bytes.len() { stored } else { Bytes::copy_from_slice(&stored) };
+    Ok(stored)
+}
+
+/// Joins spans that touch; the order of the result is by offset.
+fn merge_touching(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_unstable();
+    spans.dedup();
+    let mut merged: Vec<Span> = Vec::with_capacity(spans.len());
+    for span in spans {
+        match merged.last_mut() {
+            Some(last) if last.end() == span.offset => last.length += span.length,
+            _ => merged.push(span),
+        }
+    }
+    merged
+}
+
+/// The error for bytes that are not where their reference says; hashes make it impossible for honest archives.
+fn mixed_up(span: Span) -> ReadError {
+    ReadError::Archive(ArchiveError::Damaged {
+        section: wakashu_archive::Section::Picture,
+        offset: span.offset,
+        damage: wakashu_archive::Damage::Rule("one hash names two different things"),
+    })
+}
+
+fn part(whole: &Bytes, span: Span) -> &[u8] {
+    let bounds = usize::try_from(span.offset).ok().zip(usize::try_from(span.end()).ok());
+    bounds.and_then(|(start, end)| whole.get(start..end)).unwrap_or_default()
+}
+
+fn slice(whole: &Bytes, span: Span) -> Bytes {
+    whole.slice_ref(part(whole, span))
+}
+
+/// What the cache holds: verified things, named by their hash.
+#[derive(Debug, Clone)]
+enum Cached {
+    Page(PageView),
+    Picture(Mapped),
+}
+
+/// A picture's bytes, and whether holding them costs memory.
+#[derive(Debug, Clone)]
+enum Mapped {
+    /// A part of a map or of a preloaded archive.
+    Shared(Bytes),
+    /// Fetched for itself.
+    Owned(Bytes),
+}
+
+impl Mapped {
+    fn bytes(self) -> Bytes {
+        match self {
+            Self::Shared(bytes) | Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Weight;
+
+impl Weighter<ContentHash, Cached> for Weight {
+    fn weight(&self, _: &ContentHash, value: &Cached) -> u64 {
+        OVERHEAD_BYTES
+            + match value {
+                Cached::Page(page) => page.byte_length() as u64,
+                Cached::Picture(Mapped::Owned(bytes)) => bytes.len() as u64,
+                Cached::Picture(Mapped::Shared(_)) => 0,
+            }
+    }
+}
+
+/// Takes the first bytes of a content hash as its hash: they are as random as any.
+#[derive(Debug, Default)]
+struct HashOfHash(u64);
+
+impl Hasher for HashOfHash {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(eight) = bytes.first_chunk() {
+            self.0 = u64::from_ne_bytes(*eight);
+        }
+    }
+
+    fn write_usize(&mut self, _: usize) {}
+}
+
+/// A cache of pages and pictures, bounded in bytes.
+pub struct ReadCache {
+    entries: Cache<ContentHash, Cached, Weight, BuildHasherDefault<HashOfHash>>,
+    capacity_bytes: u64,
+}
+
+impl std::fmt::Debug for ReadCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ReadCache({} of {} bytes)", self.entries.weight(), self.capacity_bytes)
+    }
+}
+
+impl ReadCache {
+    /// Returns an empty cache that holds at most `capacity_bytes`.
+    #[must_use]
+    pub fn new(capacity_bytes: u64) -> Self {
+        // Few shards: each takes its share of the capacity, and a large picture must fit into one.
+        let options = OptionsBuilder::new()
+            .shards(2)
+            .estimated_items_capacity(
+                usize::try_from(capacity_bytes / (16 * 1024)).unwrap_or(1024).clamp(16, 65_536),
+            )
+            .weight_capacity(capacity_bytes)
+            .build();
+        let entries = match options {
+            Ok(options) => Cache::with_options(
+                options,
+                Weight,
+                BuildHasherDefault::default(),
+                DefaultLifecycle::default(),
+            ),
+            Err(_) => Cache::with(
+                1024,
+                capacity_bytes,
+                Weight,
+                BuildHasherDefault::default(),
+                DefaultLifecycle::default(),
+            ),
+        };
+        Self { entries, capacity_bytes }
+    }
+
+    /// Returns how many bytes the cache holds now.
+    #[must_use]
+    pub fn weight_bytes(&self) -> u64 {
+        self.entries.weight()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn touching_spans_merge_and_others_stay_apart() {
+        let span = |offset, length| Span { offset, length };
+        let merged = merge_touching(vec![span(30, 5), span(10, 10), span(20, 5), span(10, 10)]);
+        assert_eq!(merged, [span(10, 15), span(30, 5)]);
+    }
+}

@@ -1,0 +1,158 @@
+//! The log: one JSON object per line on stderr, collected in a buffer and written out often.
+//!
+//! A subscriber of our own, because the stock layers cost as much as a small answer. Lines are written out at once
+//! when they warn, when the buffer is large, when [`flush`] is called, and by a thread a few times a second.
+
+use std::cell::RefCell;
+use std::fmt::{self, Write as _};
+use std::io::{self, Write as _};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+use wakashu_archive::escape_into;
+use wakashu_storage::Timestamp;
+
+const FLUSH_BYTES: usize = 16 * 1024;
+const FLUSH_EVERY: Duration = Duration::from_millis(250);
+
+static BUFFER: OnceLock<Mutex<Vec<u8>>> = OnceLock::new();
+
+/// Starts logging up to `level`; nothing is logged for `None`.
+///
+/// `background` starts a thread that writes out what has collected. On Lambda, where a process sleeps between
+/// requests, [`flush`] is called before each answer instead.
+pub fn start(level: Option<Level>, background: bool) {
+    let Some(level) = level else { return };
+    BUFFER.get_or_init(|| Mutex::new(Vec::with_capacity(2 * FLUSH_BYTES)));
+    // A second call, as tests in one process make, keeps the first subscriber.
+    if tracing::subscriber::set_global_default(Lines { level }).is_ok() && background {
+        let writer = std::thread::Builder::new().name("log".to_owned());
+        // Without the thread lines only wait longer.
+        let _ = writer.spawn(|| {
+            loop {
+                std::thread::sleep(FLUSH_EVERY);
+                flush();
+            }
+        });
+    }
+}
+
+/// Writes out what has collected.
+pub fn flush() {
+    let Some(buffer) = BUFFER.get() else { return };
+    let mut buffer = buffer.lock().unwrap_or_else(PoisonError::into_inner);
+    write_out(&mut buffer);
+}
+
+fn write_out(buffer: &mut Vec<u8>) {
+    if !buffer.is_empty() {
+        // There is nowhere left to complain when stderr is gone.
+        let _ = io::stderr().write_all(buffer);
+        buffer.clear();
+    }
+}
+
+struct Lines {
+    level: Level,
+}
+
+impl Subscriber for Lines {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        // Other crates only speak up when something is wrong.
+        let ours = metadata.target().starts_with("wakashu");
+        metadata.is_event()
+            && *metadata.level() <= if ours { self.level } else { self.level.min(Level::WARN) }
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::from_level(self.level))
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        thread_local! {
+            static LINE: RefCell<String> = RefCell::new(String::with_capacity(512));
+        }
+        LINE.with(|line| {
+            let Ok(mut line) = line.try_borrow_mut() else { return };
+            line.clear();
+            write_line(&mut line, event);
+            let Some(buffer) = BUFFER.get() else { return };
+            let mut buffer = buffer.lock().unwrap_or_else(PoisonError::into_inner);
+            buffer.extend_from_slice(line.as_bytes());
+            if buffer.len() >= FLUSH_BYTES || *event.metadata().level() <= Level::WARN {
+                write_out(&mut buffer);
+            }
+        });
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+fn write_line(line: &mut String, event: &Event<'_>) {
+    let now = SystemTime::now();
+    let millis = now.duration_since(UNIX_EPOCH).unwrap_or_default().subsec_millis();
+    line.push_str(r#"{"time":""#);
+    // `2026-11-16T09:30:00Z` becomes `2026-11-16T09:30:00.123Z`. Writing to a string cannot fail.
+    let _ = write!(line, "{}", Timestamp::from(now));
+    line.pop();
+    let _ = write!(line, ".{millis:03}Z\",\"level\":\"{}\"", event.metadata().level());
+    event.record(&mut Fields(line));
+    line.push_str("}\n");
+}
+
+struct Fields<'a>(&'a mut String);
+
+impl Fields<'_> {
+    fn name(&mut self, field: &Field) {
+        self.0.push_str(",\"");
+        self.0.push_str(field.name());
+        self.0.push_str("\":");
+    }
+}
+
+impl Visit for Fields<'_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.name(field);
+        self.0.push('"');
+        escape_into(self.0, value);
+        self.0.push('"');
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.name(field);
+        let _ = write!(self.0, "{value}");
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.name(field);
+        let _ = write!(self.0, "{value}");
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.name(field);
+        self.0.push_str(if value { "true" } else { "false" });
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.name(field);
+        let _ = write!(self.0, "{value:.3}");
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.record_str(field, &format!("{value:?}"));
+    }
+}

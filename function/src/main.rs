@@ -1,0 +1,91 @@
+//! `wakashu-function`: chooses a door and runs it.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use wakashu_function::{Config, door, log, run};
+
+/// Answers MCP requests from a wakashu archive.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    about,
+    after_help = "Examples:\n  wakashu-function serve poems.wakashu\n  wakashu-function serve file:///srv/poems --port 8080\n  wakashu-function stdio poems.wakashu\n  wakashu-function config"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    door: Door,
+}
+
+#[derive(Debug, Subcommand)]
+enum Door {
+    /// Serve HTTP on this machine.
+    #[command(
+        after_help = "Example:\n  wakashu-function serve poems.wakashu --port 0\n\nThe first line on stdout is the endpoint's address, alone."
+    )]
+    Serve {
+        /// The archive or store: a path, file://… or s3://…; else WAKASHU_ARCHIVE.
+        archive: Option<String>,
+        /// The address to listen on [default: HOST or 127.0.0.1].
+        #[arg(long)]
+        host: Option<String>,
+        /// The port to listen on, 0 for any [default: PORT or 3000].
+        #[arg(long)]
+        port: Option<u16>,
+    },
+    /// Answer on standard input and output, as Claude Desktop starts local servers.
+    Stdio {
+        /// The archive or store: a path, file://… or s3://…; else WAKASHU_ARCHIVE.
+        archive: Option<String>,
+    },
+    /// Show the settings in force.
+    Config,
+}
+
+fn main() -> ExitCode {
+    match start(Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            log::flush();
+            let _ = writeln!(io::stderr(), "error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn start(arguments: Arguments) -> anyhow::Result<()> {
+    let given = |name: &str| match (&arguments.door, name) {
+        (Door::Serve { archive, .. } | Door::Stdio { archive }, "WAKASHU_ARCHIVE") => archive.clone(),
+        (Door::Serve { host, .. }, "HOST") => host.clone(),
+        (Door::Serve { port, .. }, "PORT") => port.map(|port| port.to_string()),
+        _ => None,
+    };
+    let config = Config::read(|name| given(name).or_else(|| std::env::var(name).ok()))?;
+    match arguments.door {
+        Door::Serve { .. } => {
+            log::start(config.log, true);
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+            runtime.block_on(serve(&config))
+        }
+        Door::Stdio { .. } => {
+            log::start(config.log, true);
+            let runtime =
+                tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+            let served = runtime.block_on(run::serve_stdio(&config));
+            // The thread that waits on standard input cannot be woken; do not wait for it.
+            runtime.shutdown_background();
+            served
+        }
+        Door::Config => Ok(config.write(&mut io::stdout().lock())?),
+    }
+}
+
+async fn serve(config: &Config) -> anyhow::Result<()> {
+    let server = run::Server::start(config).await?;
+    let archive = config.archive.as_ref().map_or_else(|| "ARCHIVE".to_owned(), ToString::to_string);
+    writeln!(io::stdout(), "{}", server.url())?;
+    run::write_connection_help(&mut io::stderr(), &server.url(), &archive)?;
+    server.serve(door::local::stop_requested()).await;
+    Ok(())
+}

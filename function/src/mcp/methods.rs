@@ -1,0 +1,146 @@
+//! The methods: which exist in which era, and what each answers.
+
+use crate::answer::Answer;
+use crate::cursor::Cursor;
+use crate::mcp::era::{Era, Revision};
+use crate::mcp::error::{self, RpcError};
+use crate::mcp::message::{Request, string};
+use crate::mcp::{Door, completion, prompts, resources};
+use crate::request_log::RequestLog;
+use crate::tools::arguments::Arguments;
+use crate::tools::{self, Call};
+
+/// Writes the members of the result into `out`.
+pub(super) async fn answer(
+    request: &Request<'_>,
+    era: Era,
+    door: Door<'_>,
+    out: &mut Answer,
+    log: &mut RequestLog,
+) -> Result<(), RpcError> {
+    match &*request.method {
+        "tools/call" => call_tool(request, door, out, log).await,
+        "tools/list" => {
+            refuse_cursor(request)?;
+            out.raw(door.snapshot.rendered().tools());
+            cache_hint(out, era, door.snapshot.rendered().list_ttl_ms());
+            Ok(())
+        }
+        "server/discover" if era.is_modern() => {
+            out.raw(door.snapshot.rendered().discover());
+            cache_hint(out, era, door.snapshot.rendered().list_ttl_ms());
+            Ok(())
+        }
+        "resources/list" => resources::list(request, era, door, out),
+        "resources/templates/list" => {
+            refuse_cursor(request)?;
+            resources::templates(out);
+            cache_hint(out, era, door.snapshot.rendered().list_ttl_ms());
+            Ok(())
+        }
+        "resources/read" => resources::read(request, era, door, out).await,
+        "prompts/list" => {
+            refuse_cursor(request)?;
+            prompts::list(out);
+            cache_hint(out, era, door.snapshot.rendered().list_ttl_ms());
+            Ok(())
+        }
+        "prompts/get" => prompts::get(request, door, out).await,
+        "completion/complete" => completion::complete(request, door, out).await,
+        "initialize" if !era.is_modern() => initialize(request, door, out, log),
+        "ping" if !era.is_modern() => Ok(()),
+        _ => Err(error::method_not_found(era.is_modern())),
+    }
+}
+
+/// Writes how long and by whom a result may be kept; only the modern era knows of it.
+pub(super) fn cache_hint(out: &mut Answer, era: Era, ttl_ms: u64) {
+    if era.is_modern() {
+        out.raw(r#","ttlMs":"#).number(ttl_ms).raw(r#","cacheScope":"public""#);
+    }
+}
+
+/// Lists of one page take no cursor.
+fn refuse_cursor(request: &Request<'_>) -> Result<(), RpcError> {
+    match request.params.cursor {
+        None => Ok(()),
+        Some(_) => Err(error::invalid_params("no such cursor: this list has one page")),
+    }
+}
+
+/// Reads where a paged list goes on.
+pub(super) fn page_offset(request: &Request<'_>, door: Door<'_>) -> Result<usize, RpcError> {
+    let Some(raw) = request.params.cursor else { return Ok(0) };
+    let digest = door.snapshot.index().map(|index| index.archive().digest());
+    let cursor = string(raw).zip(digest).and_then(|(text, digest)| Cursor::parse(&text, digest));
+    cursor
+        .map(|cursor| cursor.offset)
+        .ok_or_else(|| error::invalid_params("no such cursor: start again without one"))
+}
+
+fn initialize(
+    request: &Request<'_>,
+    door: Door<'_>,
+    out: &mut Answer,
+    log: &mut RequestLog,
+) -> Result<(), RpcError> {
+    let asked = request.params.protocol_version.and_then(string);
+    let Some(asked) = asked else {
+        return Err(error::invalid_params("`protocolVersion` must be a string"));
+    };
+    // A revision without `initialize` cannot be agreed on here.
+    let agreed = Revision::parse(&asked).filter(|revision| !revision.is_modern());
+    let agreed = agreed.unwrap_or(Revision::NEWEST_LEGACY);
+    log.agreed = Some(agreed);
+    log.era = agreed.as_str();
+    out.raw(r#""protocolVersion":"#)
+        .string(agreed.as_str())
+        .raw(",")
+        .raw(door.snapshot.rendered().initialize());
+    Ok(())
+}
+
+async fn call_tool(
+    request: &Request<'_>,
+    door: Door<'_>,
+    out: &mut Answer,
+    log: &mut RequestLog,
+) -> Result<(), RpcError> {
+    let Some(name) = request.params.name.and_then(string) else {
+        return Err(error::invalid_params("`name` must be a string"));
+    };
+    if request.params.arguments.is_some_and(|raw| !raw.get().starts_with('{') && raw.get() != "null") {
+        return Err(error::invalid_params("`arguments` must be an object"));
+    }
+    let Some(tool) = tools::find(&name) else {
+        return Err(error::invalid_params("Unknown tool: call tools/list to see which exist"));
+    };
+    log.tool = Some(tool.name);
+    let mark = out.mark();
+    let result = match tool.unavailable(door.snapshot) {
+        Some(error) => Err(error),
+        None => match Arguments::parse(tool, request.params.arguments) {
+            Ok(arguments) => {
+                let call =
+                    Call { snapshot: door.snapshot, arguments: &arguments, picture_base: door.picture_base };
+                tool.run(call, out).await
+            }
+            Err(error) => Err(error),
+        },
+    };
+    if let Err(error) = result {
+        log.tool_error = Some(error.code());
+        if let Some(detail) = error.detail() {
+            tracing::error!(
+                request = door.request_id,
+                tool = tool.name,
+                detail = detail.for_log(),
+                "a tool failed"
+            );
+        }
+        out.rewind(mark);
+        let sentence = error.sentence(door.request_id);
+        out.raw(r#""isError":true,"content":[{"type":"text","text":"#).string(&sentence).raw("}]");
+    }
+    Ok(())
+}

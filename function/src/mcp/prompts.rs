@@ -1,0 +1,182 @@
+//! Prompts: ready-made questions with the poems already in them, for clients without tool use.
+
+use wakashu_archive::{ArchivedRound, RankRange};
+
+use crate::answer::Answer;
+use crate::index::Index;
+use crate::mcp::Door;
+use crate::mcp::error::{self, RpcError};
+use crate::mcp::message::{Members, Request, string};
+use crate::mcp::resources::failed;
+use crate::tools::entry::{self, Held, Links};
+
+/// A prompt.
+pub(super) struct Prompt {
+    pub(super) name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    pub(super) arguments: &'static [Argument],
+}
+
+/// An argument of a prompt; values are always texts.
+pub(super) struct Argument {
+    pub(super) name: &'static str,
+    description: &'static str,
+    required: bool,
+}
+
+const ROUND: Argument = Argument { name: "round", description: "回の題。例: 第1回", required: true };
+
+/// Most entries put into one prompt.
+const MAX_ENTRIES: u32 = 12;
+
+static PROMPTS: [Prompt; 3] = [
+    Prompt {
+        name: "present_round",
+        title: "回を紹介する",
+        description: "ひとつの回の上位の歌を、読み物として紹介する",
+        arguments: &[
+            ROUND,
+            Argument {
+                name: "style",
+                description: "紹介の調子。例: やさしく、解説つき、朗読用",
+                required: false,
+            },
+        ],
+    },
+    Prompt {
+        name: "compare_poems",
+        title: "二首を比べる",
+        description: "ふたつの歌を、本歌の取り方と趣の違いから比べる",
+        arguments: &[
+            ROUND,
+            Argument { name: "rank", description: "一首目の順位。例: 1", required: true },
+            Argument { name: "other_rank", description: "二首目の順位。例: 2", required: true },
+            Argument {
+                name: "other_round", description: "二首目の回。省くと同じ回", required: false
+            },
+        ],
+    },
+    Prompt {
+        name: "explain_honkadori",
+        title: "本歌取りを解き明かす",
+        description: "ひとつの歌が本歌の何を受け、何を変えたかを説明する",
+        arguments: &[ROUND, Argument { name: "rank", description: "順位。例: 1", required: true }],
+    },
+];
+
+pub(super) fn find(name: &str) -> Option<&'static Prompt> {
+    PROMPTS.iter().find(|prompt| prompt.name == name)
+}
+
+pub(super) fn list(out: &mut Answer) {
+    out.raw(r#""prompts":["#);
+    for (at, prompt) in PROMPTS.iter().enumerate() {
+        out.raw(if at == 0 { "" } else { "," });
+        out.raw(r#"{"name":"#).string(prompt.name).raw(r#","title":"#).string(prompt.title);
+        out.raw(r#","description":"#).string(prompt.description).raw(r#","arguments":["#);
+        for (at, argument) in prompt.arguments.iter().enumerate() {
+            out.raw(if at == 0 { "" } else { "," }).raw(r#"{"name":"#).string(argument.name);
+            out.raw(r#","description":"#).string(argument.description);
+            out.raw(if argument.required { r#","required":true}"# } else { r#","required":false}"# });
+        }
+        out.raw("]}");
+    }
+    out.raw("]");
+}
+
+pub(super) async fn get(request: &Request<'_>, door: Door<'_>, out: &mut Answer) -> Result<(), RpcError> {
+    let name = request.params.name.and_then(string);
+    let Some(name) = name else { return Err(error::invalid_params("`name` must be a string")) };
+    let Some(prompt) = find(&name) else { return Err(error::invalid_params("Unknown prompt")) };
+    let given = match request.params.arguments {
+        None => Members::default(),
+        Some(raw) => {
+            Members::read(raw).ok_or_else(|| error::invalid_params("`arguments` must be an object"))?
+        }
+    };
+    for argument in prompt.arguments.iter().filter(|argument| argument.required) {
+        if given.string(argument.name).is_none_or(|value| value.trim().is_empty()) {
+            return Err(error::invalid_params(format!("the argument `{}` is required", argument.name)));
+        }
+    }
+    let Some(index) = door.snapshot.index() else { return Err(error::index_unavailable()) };
+    let round = find_round(index, &given.string("round").unwrap_or_default())?;
+    let mut poems = Poems { out, index, door };
+    match prompt.name {
+        "present_round" => {
+            let style = given.string("style").unwrap_or_default();
+            let style: String = style.chars().take(100).collect();
+            let style = if style.is_empty() {
+                String::new()
+            } else {
+                format!("調子は「{style}」でお願いします。")
+            };
+            let (first, last) = round.rank_bounds().unwrap_or((1, 1));
+            poems.begin(prompt, &format!(
+                "「{}」{}の上位の歌を、順位ごとに歌を引きながら紹介してください。{style}\n\n以下は歌のデータです。",
+                door.snapshot.title(), round.title
+            ));
+            let last = last.min(first.saturating_add(MAX_ENTRIES - 1));
+            poems.add(round, &format!("{first}-{last}")).await?;
+        }
+        "compare_poems" => {
+            let other_round = given.string("other_round").filter(|title| !title.trim().is_empty());
+            let other = other_round.map_or(Ok(round), |title| find_round(index, &title))?;
+            poems.begin(prompt, "次の二首を、本歌の取り方、言葉の選び、余韻の違いから比べてください。\n\n以下は歌のデータです。");
+            poems.add_one(round, &given.string("rank").unwrap_or_default()).await?;
+            poems.add_one(other, &given.string("other_rank").unwrap_or_default()).await?;
+        }
+        _ => {
+            poems.begin(prompt, "次の歌が本歌の何を受け、何を変えたのかを、本歌を引きながら説明してください。\n\n以下は歌のデータです。");
+            poems.add_one(round, &given.string("rank").unwrap_or_default()).await?;
+        }
+    }
+    out.raw(r#""}}]"#);
+    Ok(())
+}
+
+fn find_round<'a>(index: &'a Index, title: &str) -> Result<&'a ArchivedRound, RpcError> {
+    index
+        .archive()
+        .find_round(title)
+        .ok_or_else(|| error::invalid_params("no such round; complete the argument to see which exist"))
+}
+
+/// A prompt's one message, being written: the question, then the poems as data.
+struct Poems<'a, 'b> {
+    out: &'b mut Answer,
+    index: &'a Index,
+    door: Door<'a>,
+}
+
+impl Poems<'_, '_> {
+    fn begin(&mut self, prompt: &Prompt, question: &str) {
+        self.out.raw(r#""description":"#).string(prompt.description);
+        self.out.raw(r#","messages":[{"role":"user","content":{"type":"text","text":""#).text(question);
+    }
+
+    async fn add_one(&mut self, round: &ArchivedRound, rank: &str) -> Result<(), RpcError> {
+        match RankRange::parse(rank) {
+            Ok(range) if range.first() == range.last() => self.add(round, rank).await,
+            _ => Err(error::invalid_params("a rank is a whole number from 1")),
+        }
+    }
+
+    async fn add(&mut self, round: &ArchivedRound, ranks: &str) -> Result<(), RpcError> {
+        let range =
+            RankRange::parse(ranks).map_err(|_| error::invalid_params("a rank is a whole number from 1"))?;
+        let links = Links::new(self.door.picture_base, round);
+        let selection = entry::select(self.index, round, range, false, &links).await;
+        let selection = selection.map_err(|error| failed(&error, self.door))?;
+        if selection.entries.is_empty() {
+            return Err(error::invalid_params("no such rank in this round"));
+        }
+        for held in &selection.entries {
+            let Some(entry) = Held::entry(held) else { continue };
+            self.out.raw("\\n\\n").text(&round.title).raw("\\n");
+            entry::write_text(self.out, held, entry, &links);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,191 @@
+//! A call's arguments, checked against the tool's own definition.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use crate::error::{Received, ToolError};
+use crate::mcp::message::{Members, string};
+use crate::tools::{Kind, Parameter, Tool};
+
+/// A value that passed its parameter's rules.
+#[derive(Debug)]
+enum Value<'a> {
+    Text(Cow<'a, str>),
+    Integer(u64),
+}
+
+/// The arguments of one call, in the order of the tool's parameters, defaults filled in.
+#[derive(Debug, Default)]
+pub struct Arguments<'a> {
+    values: Vec<(&'static str, Value<'a>)>,
+}
+
+impl<'a> Arguments<'a> {
+    /// Reads `raw` by the definition of `tool`. `null` counts as left out, for arguments and for the whole.
+    pub fn parse(tool: &Tool, raw: Option<&'a RawValue>) -> Result<Self, ToolError> {
+        let members = match raw.filter(|raw| raw.get() != "null") {
+            None => Members::default(),
+            Some(raw) => Members::read(raw).ok_or_else(|| ToolError::Validation {
+                field: "arguments".to_owned(),
+                expected: "オブジェクトで渡してください。".to_owned(),
+                received: Received::of(raw.get()),
+                constraint: "type",
+            })?,
+        };
+        let known = |name: &str| tool.parameters.iter().any(|parameter| parameter.name == name);
+        if let Some((name, value)) = members.0.iter().find(|(name, _)| !known(name)) {
+            return Err(unknown(tool, name, value));
+        }
+        let mut values = Vec::with_capacity(tool.parameters.len());
+        for parameter in tool.parameters {
+            let given = members.get(parameter.name).filter(|raw| raw.get() != "null");
+            let value = match given {
+                Some(raw) => Some(parameter.read(raw)?),
+                None if parameter.required => {
+                    return Err(parameter.refuse(Received::Nothing, "required"));
+                }
+                None => parameter.default_value(),
+            };
+            values.extend(value.map(|value| (parameter.name, value)));
+        }
+        Ok(Self { values })
+    }
+
+    /// Returns a text argument.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.values.iter().find_map(|(known, value)| match value {
+            Value::Text(text) if *known == name => Some(&**text),
+            _ => None,
+        })
+    }
+
+    /// Returns a whole-number argument.
+    #[must_use]
+    pub fn integer(&self, name: &str) -> Option<u64> {
+        self.values.iter().find_map(|(known, value)| match value {
+            Value::Integer(number) if *known == name => Some(*number),
+            _ => None,
+        })
+    }
+}
+
+fn unknown(tool: &Tool, name: &str, value: &RawValue) -> ToolError {
+    let names: Vec<&str> = tool.parameters.iter().map(|parameter| parameter.name).collect();
+    let expected = match names.as_slice() {
+        [] => "このツールに引数はありません。".to_owned(),
+        _ => format!("使える引数: {}。", names.join("、")),
+    };
+    // A name is echoed only in part: it is the caller's text.
+    let field = name.chars().filter(|character| !character.is_control()).take(64).collect();
+    ToolError::Validation { field, expected, received: Received::of(value.get()), constraint: "unknown" }
+}
+
+impl Parameter {
+    fn read<'a>(&self, raw: &'a RawValue) -> Result<Value<'a>, ToolError> {
+        let received = Received::of(raw.get());
+        match self.kind {
+            Kind::Text { max_characters } => {
+                let text = string(raw).ok_or_else(|| self.refuse(received, "type"))?;
+                if text.len() > max_characters && text.chars().count() > max_characters {
+                    return Err(self.refuse(received, "length"));
+                }
+                Ok(Value::Text(text))
+            }
+            Kind::Choice(words) => {
+                let text = string(raw).ok_or_else(|| self.refuse(received, "type"))?;
+                if !words.contains(&&*text) {
+                    return Err(self.refuse(received, "enum"));
+                }
+                Ok(Value::Text(text))
+            }
+            Kind::Integer { minimum, maximum } => {
+                if received != Received::Number {
+                    return Err(self.refuse(received, "type"));
+                }
+                // `3.0` is an integer to JSON Schema, and some models write it so.
+                let digits = raw.get().strip_suffix(".0").unwrap_or(raw.get());
+                match digits.parse().ok().filter(|number| (minimum..=maximum).contains(number)) {
+                    Some(number) => Ok(Value::Integer(number)),
+                    None => Err(self.refuse(received, "range")),
+                }
+            }
+        }
+    }
+
+    fn default_value(&self) -> Option<Value<'static>> {
+        match self.kind {
+            Kind::Integer { .. } => self.default?.parse().ok().map(Value::Integer),
+            Kind::Text { .. } | Kind::Choice(_) => {
+                Some(Value::Text(Cow::Borrowed(self.default?.trim_matches('"'))))
+            }
+        }
+    }
+
+    /// Returns the error for a value that breaks this parameter's rules.
+    pub(crate) fn refuse(&self, received: Received, constraint: &'static str) -> ToolError {
+        let form = match self.kind {
+            Kind::Text { max_characters } => format!("文字列（{max_characters}文字以内）"),
+            Kind::Choice(words) => format!("{}のいずれか", words.join("、")),
+            Kind::Integer { minimum, maximum } => format!("{minimum}から{maximum}までの整数"),
+        };
+        let expected = format!("{form}で渡してください。{}", self.description);
+        ToolError::Validation { field: self.name.to_owned(), expected, received, constraint }
+    }
+}
+
+/// Refuses a text argument whose type is right but whose form is not.
+pub(crate) fn refuse_form(tool: &Tool, name: &str) -> ToolError {
+    match tool.parameters.iter().find(|parameter| parameter.name == name) {
+        Some(parameter) => parameter.refuse(Received::Text, "format"),
+        None => ToolError::Validation {
+            field: name.to_owned(),
+            expected: String::new(),
+            received: Received::Text,
+            constraint: "format",
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools;
+
+    fn refused(tool: &str, json: &str) -> String {
+        let raw: &RawValue = serde_json::from_str(json).unwrap();
+        match Arguments::parse(tools::find(tool).unwrap(), Some(raw)) {
+            Err(ToolError::Validation { field, constraint, .. }) => format!("{field}: {constraint}"),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_broken_rule_names_its_field() {
+        for (tool, json, expected) in [
+            ("get_wakashu_ranking", "{}", "round_title: required"),
+            ("get_wakashu_ranking", r#"{"round_title":null}"#, "round_title: required"),
+            ("get_wakashu_ranking", r#"{"round_title":1}"#, "round_title: type"),
+            ("get_wakashu_ranking", r#"{"round_title":"1","page":2}"#, "page: unknown"),
+            ("get_wakashu_ranking", r#"{"round_title":"1","pictures":"all"}"#, "pictures: enum"),
+            ("get_wakashu_ranking", "[]", "arguments: type"),
+            ("get_poem", r#"{"round_title":"1","rank":"1"}"#, "rank: type"),
+            ("get_poem", r#"{"round_title":"1","rank":0}"#, "rank: range"),
+            ("get_poem", r#"{"round_title":"1","rank":1.5}"#, "rank: range"),
+            ("index_status", r#"{"x":1}"#, "x: unknown"),
+        ] {
+            assert_eq!(refused(tool, json), expected, "{json}");
+        }
+        let long = format!(r#"{{"round_title":"{}"}}"#, "あ".repeat(201));
+        assert_eq!(refused("get_wakashu_ranking", &long), "round_title: length");
+    }
+
+    #[test]
+    fn defaults_fill_in_what_was_left_out() {
+        let raw: &RawValue = serde_json::from_str(r#"{"round_title":"第1回"}"#).unwrap();
+        let arguments = Arguments::parse(tools::find("get_wakashu_ranking").unwrap(), Some(raw)).unwrap();
+        assert_eq!(arguments.text("rank_range"), Some("1-3"));
+        assert_eq!(arguments.text("pictures"), Some("auto"));
+    }
+}

@@ -1,0 +1,50 @@
+//! `get_poem`: one entry in full, with its picture as large as an answer can carry.
+
+use wakashu_archive::RankRange;
+
+use crate::answer::Answer;
+use crate::error::ToolError;
+use crate::tools::entry::{self, Links};
+use crate::tools::get_wakashu_ranking::ROUND_TITLE;
+use crate::tools::{Call, Kind, Parameter, Tool, rounds};
+
+pub(super) static TOOL: Tool = Tool {
+    name: "get_poem",
+    title: "投稿の詳細取得",
+    description: "「{title}」の指定した回・順位の投稿をひとつ、大きな画像とともに返します。",
+    version: "1.0.0",
+    category: "ranking",
+    tags: &["和歌", "本歌取り", "画像"],
+    examples: &[r#"{"round_title":"第1回","rank":1}"#],
+    needs_index: true,
+    parameters: &[
+        ROUND_TITLE,
+        Parameter {
+            name: "rank",
+            kind: Kind::Integer { minimum: 1, maximum: wakashu_archive::MAX_RANK as u64 },
+            description: "順位。例: 1。",
+            default: None,
+            required: true,
+        },
+    ],
+    output_schema: None,
+    run: |call, out| Box::pin(run(call, out)),
+};
+
+async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
+    let Some(index) = call.snapshot.index() else {
+        return Err(ToolError::IndexUnavailable { configured: call.snapshot.is_configured() });
+    };
+    let round = rounds::find(index, TOOL.name, call.arguments.text("round_title").unwrap_or_default())?;
+    let rank = call.arguments.integer("rank").and_then(|rank| u32::try_from(rank).ok()).unwrap_or(0);
+    let links = Links::new(call.picture_base, round);
+    let selection = entry::select(index, round, RankRange::single(rank), true, &links).await?;
+    if selection.entries.is_empty() {
+        return Err(rounds::no_such_rank(TOOL.name, round, rank.to_string()));
+    }
+    let size = entry::largest_size(&selection, &links);
+    out.raw(r#""content":["#);
+    entry::write_blocks(out, index, &selection, size, &links).await;
+    out.raw("]");
+    Ok(())
+}

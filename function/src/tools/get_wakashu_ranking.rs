@@ -1,0 +1,123 @@
+//! `get_wakashu_ranking`: a range of ranks of one round, poems and pictures in one answer.
+
+use wakashu_archive::{ArchivedRound, RankRange};
+
+use crate::answer::Answer;
+use crate::error::ToolError;
+use crate::tools::arguments::refuse_form;
+use crate::tools::entry::{self, Held, Links, Selection, Size};
+use crate::tools::{Call, Kind, Parameter, Tool, rounds};
+
+/// Most runs of missing ranks named in one remark.
+const MAX_NAMED_GAPS: usize = 10;
+
+pub(super) static TOOL: Tool = Tool {
+    name: "get_wakashu_ranking",
+    title: "和歌集ランキング情報取得",
+    description: "「{title}」の指定した回から、順位ごとの投稿（投稿者、歌、本歌のURL、ジャケット画像とその生成プロンプト）を返します。画像は一緒に返ります。回の題が分からないときは list_rounds で確かめてください。",
+    version: "1.0.0",
+    category: "ranking",
+    tags: &["和歌", "ランキング", "本歌取り", "画像"],
+    examples: &[
+        r#"{"round_title":"第1回"}"#,
+        r#"{"round_title":"第1回","rank_range":"1-3"}"#,
+        r#"{"round_title":"2","rank_range":"5","pictures":"none"}"#,
+    ],
+    needs_index: true,
+    parameters: &[
+        ROUND_TITLE,
+        Parameter {
+            name: "rank_range",
+            kind: Kind::Text { max_characters: 64 },
+            description: "順位の範囲。「1」または「1-3」の形で、1以上、左が右以下。",
+            default: Some(r#""1-3""#),
+            required: false,
+        },
+        Parameter {
+            name: "pictures",
+            kind: Kind::Choice(&["auto", "none"]),
+            description: "auto は画像も返し、none は文章だけを返します。",
+            default: Some(r#""auto""#),
+            required: false,
+        },
+    ],
+    output_schema: None,
+    run: |call, out| Box::pin(run(call, out)),
+};
+
+/// The argument that names a round; several tools take it.
+pub(super) const ROUND_TITLE: Parameter = Parameter {
+    name: "round_title",
+    kind: Kind::Text { max_characters: 200 },
+    description: "回の題。例: 第1回（「第一回」「1」でも見つかります）。",
+    default: None,
+    required: true,
+};
+
+async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
+    let Some(index) = call.snapshot.index() else {
+        return Err(ToolError::IndexUnavailable { configured: call.snapshot.is_configured() });
+    };
+    let range = call.arguments.text("rank_range").unwrap_or_default();
+    let range = RankRange::parse(range).map_err(|_| refuse_form(&TOOL, "rank_range"))?;
+    let round = rounds::find(index, TOOL.name, call.arguments.text("round_title").unwrap_or_default())?;
+    let pictures = call.arguments.text("pictures") != Some("none");
+
+    let links = Links::new(call.picture_base, round);
+    let selection = entry::select(index, round, range, pictures, &links).await?;
+    if selection.entries.is_empty() {
+        return Err(rounds::no_such_rank(TOOL.name, round, format!("{}-{}", range.first(), range.last())));
+    }
+    let size = if pictures { entry::largest_size(&selection, &links) } else { Size::None };
+    out.raw(r#""content":["#);
+    entry::write_blocks(out, index, &selection, size, &links).await;
+    if let Some(remark) = remark(&selection, round, range) {
+        out.raw(r#",{"type":"text","text":"#).string(&remark).raw("}");
+    }
+    out.raw("]");
+    Ok(())
+}
+
+/// Says what of the range is not in the answer: ranks that do not exist, ranks that did not fit.
+fn remark(selection: &Selection, round: &ArchivedRound, range: RankRange) -> Option<String> {
+    let mut remark = String::new();
+    let gaps = gaps(selection, range);
+    if !gaps.is_empty() {
+        let named: Vec<String> = gaps
+            .iter()
+            .take(MAX_NAMED_GAPS)
+            .map(
+                |(first, last)| {
+                    if first == last { format!("{first}位") } else { format!("{first}位から{last}位") }
+                },
+            )
+            .collect();
+        let more = if gaps.len() > named.len() { "ほか" } else { "" };
+        remark.push_str(rounds::NO_SUCH_RANK);
+        remark.push_str(&format!("（{}{more}）", named.join("、")));
+        remark.push_str(&rounds::which_ranks_exist(round));
+    }
+    if let Some(next) = selection.next_rank {
+        let shown = selection.entries.last().and_then(Held::entry).map_or(0, |entry| entry.rank.to_native());
+        remark.push_str(&format!(
+            "一度に返せる量を超えるため、{shown}位までを返しました。続きは rank_range に \"{next}-{}\" を指定してください。",
+            range.last()
+        ));
+    }
+    (!remark.is_empty()).then_some(remark)
+}
+
+/// Returns the runs of asked-for ranks that do not exist, as far as the answer reaches.
+fn gaps(selection: &Selection, range: RankRange) -> Vec<(u32, u32)> {
+    let end = selection.next_rank.unwrap_or(range.last().saturating_add(1));
+    let mut expected = range.first();
+    let mut gaps = Vec::new();
+    let present = selection.entries.iter().filter_map(Held::entry).map(|entry| entry.rank.to_native());
+    for rank in present.chain([end]) {
+        if rank > expected {
+            gaps.push((expected, rank - 1));
+        }
+        expected = rank.saturating_add(1);
+    }
+    gaps
+}
