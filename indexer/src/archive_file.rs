@@ -1,1 +1,122 @@
-//! stub
+//! An archive as a file on disk, read piece by piece.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use wakashu_archive::{
+    Archive, ArchiveError, ArchivedChunk, ArchivedRendition, Opening, PageView, Span, TAIL_BYTES, Trailer,
+};
+
+use crate::problem::printable_path;
+
+/// An open archive file. Safe to share between threads: every read names its place.
+#[derive(Debug)]
+pub struct ArchiveFile {
+    file: File,
+    path: PathBuf,
+    length: u64,
+}
+
+/// Why a piece of an archive file could not be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The file could not be read.
+    #[error("could not read `{path}`")]
+    Io {
+        /// Which file.
+        path: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The bytes are not an archive's.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+}
+
+impl ArchiveFile {
+    /// Opens a file; nothing is said yet about what is in it.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let failed = |source| ReadError::Io { path: printable_path(path), source };
+        let file = File::open(path).map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        if !metadata.is_file() {
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));
+        }
+        Ok(Self { file, path: path.to_owned(), length: metadata.len() })
+    }
+
+    /// Returns the file's path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the file's length.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Reads trailer and root.
+    pub fn open_archive(&self) -> Result<Archive, ReadError> {
+        let tail_length = self.length.min(TAIL_BYTES);
+        let tail = self.read(Span { offset: self.length - tail_length, length: tail_length })?;
+        match Archive::from_tail(&tail, self.length) {
+            Ok(Opening::Ready(archive)) => Ok(archive),
+            Ok(Opening::NeedRoot(trailer)) => {
+                let root = self.read(trailer.root.span())?;
+                Ok(Archive::with_root(trailer, root)?)
+            }
+            Err(ArchiveError::NotAnArchive { .. }) => {
+                let head = self.read(Span { offset: 0, length: self.length.min(8) })?;
+                Err(Trailer::explain_missing(&head, self.length).into())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reads and verifies the page of a chunk.
+    pub fn page(&self, archive: &Archive, chunk: &ArchivedChunk) -> Result<PageView, ReadError> {
+        Ok(archive.page(chunk, self.read(chunk.page.span())?)?)
+    }
+
+    /// Reads the stored bytes of a rendition, unverified.
+    pub fn stored(&self, rendition: &ArchivedRendition) -> Result<Bytes, ReadError> {
+        self.read(rendition.span())
+    }
+
+    /// Reads a span into owned memory. Its length is held against the file's before anything is allocated.
+    pub fn read(&self, span: Span) -> Result<Bytes, ReadError> {
+        let failed = |source| ReadError::Io { path: printable_path(&self.path), source };
+        if span.end() > self.length {
+            return Err(failed(io::ErrorKind::UnexpectedEof.into()));
+        }
+        let length = usize::try_from(span.length).map_err(|_| failed(io::ErrorKind::OutOfMemory.into()))?;
+        let mut bytes = vec![0; length];
+        read_at(&self.file, &mut bytes, span.offset).map_err(failed)?;
+        Ok(bytes.into())
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, bytes, offset)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => {
+                bytes = bytes.get_mut(count..).unwrap_or_default();
+                offset += count as u64;
+            }
+        }
+    }
+    Ok(())
+}

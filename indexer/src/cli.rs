@@ -68,6 +68,7 @@ Examples:
       writes out/<digest>.wakashu; warnings count as errors
   wakashu-indexer build wakashu_dir -o latest.wakashu --json | jq .archive.digest
       writes latest.wakashu and prints its digest")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct BuildArguments {
     /// The collection: a directory of rounds
     #[arg(value_name = "WAKASHU_DIR")]
@@ -125,6 +126,7 @@ Examples:
   wakashu-indexer check out/<digest>.wakashu
   wakashu-indexer check wakashu_dir --strict
   wakashu-indexer check wakashu_dir --deep --json")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct CheckArguments {
     /// An archive, or a collection
     #[arg(value_name = "FILE|WAKASHU_DIR")]

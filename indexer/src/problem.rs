@@ -112,9 +112,7 @@ pub fn printable_path(path: &Path) -> String {
     let mut shown = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
         shown.push_str(&printable(chunk.valid()));
-        for byte in chunk.invalid() {
-            shown.push_str(&format!("\\x{byte:02x}"));
-        }
+        shown.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
     }
     if std::path::MAIN_SEPARATOR != '/' {
         shown = shown.replace(std::path::MAIN_SEPARATOR, "/");

@@ -109,9 +109,9 @@ impl Report {
         let mut text = String::new();
         for problem in problems {
             let word = self.severity(problem.severity);
-            text.push_str(&format!("{word}: {}: {}\n", problem.path, problem.message));
+            text.extend([&word, ": ", &problem.path, ": ", &problem.message, "\n"]);
             if let Some(hint) = &problem.hint {
-                text.push_str(&format!("  {}: {hint}\n", self.paint("36", "hint")));
+                text.push_str(&self.hint(hint));
             }
         }
         say(&text);
@@ -138,7 +138,7 @@ impl Report {
     pub fn failure(&self, text: &str, hint: Option<&str>) {
         let mut line = format!("{}: {text}\n", self.severity(Severity::Error));
         if let Some(hint) = hint {
-            line.push_str(&format!("  {}: {hint}\n", self.paint("36", "hint")));
+            line.push_str(&self.hint(hint));
         }
         say(&line);
     }
@@ -156,7 +156,6 @@ impl Report {
     }
 
     /// Writes data to stdout. A reader that has gone away is no fault.
-    #[expect(clippy::unused_self, reason = "all output goes through the program's voice")]
     pub fn data(&self, text: &str) -> io::Result<()> {
         let mut stdout = io::stdout().lock();
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -170,6 +169,10 @@ impl Report {
         let mut text = serde_json::to_string_pretty(object)?;
         text.push('\n');
         self.data(&text)
+    }
+
+    fn hint(&self, hint: &str) -> String {
+        format!("  {}: {hint}\n", self.paint("36", "hint"))
     }
 
     fn severity(&self, severity: Severity) -> String {
@@ -205,10 +208,15 @@ enum Display {
 impl Progress {
     /// Counts one more.
     pub fn advance(&mut self) {
-        self.done += 1;
+        self.advance_by(1);
+    }
+
+    /// Counts so many more.
+    pub fn advance_by(&mut self, count: u64) {
+        self.done += count;
         match &mut self.display {
             Display::Hidden => {}
-            Display::Bar(bar) => bar.inc(1),
+            Display::Bar(bar) => bar.inc(count),
             Display::Lines { started, last } => {
                 if last.elapsed() < LINE_INTERVAL {
                     return;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::Serialize;
@@ -245,7 +245,7 @@ pub fn build(request: &BuildRequest, report: &Report) -> Result<BuildOutcome, Bu
         |(position, round, plan)| (position, plan.path(round), reader.load(round, plan)),
         |(position, path, loaded)| {
             progress.advance();
-            match assembly.add(position, path, loaded) {
+            match assembly.add(position, &path, loaded) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     failure = Some(error);
@@ -318,7 +318,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// Adds the next entry, in reading order.
-    fn add(&mut self, round: usize, path: PathBuf, loaded: Loaded) -> Result<(), WriteError> {
+    fn add(&mut self, round: usize, path: &Path, loaded: Loaded) -> Result<(), WriteError> {
         self.begin_rounds(round + 1)?;
         self.summary.bytes_in += loaded.inputs.iter().map(|input| input.bytes).sum::<u64>();
         match loaded.origin {
@@ -331,7 +331,7 @@ impl<'a> Assembly<'a> {
             self.give_up_if_failed();
         }
         let Some(draft) = loaded.draft else {
-            self.left_out.push(printable_path(&path));
+            self.left_out.push(printable_path(path));
             return Ok(());
         };
         loaded.inputs.iter().for_each(|input| self.built_from.file(input));
@@ -450,11 +450,10 @@ pub fn describe(outcome: &BuildOutcome, strict: bool, report: &Report) {
     report.summary(&figures);
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape serde asks for")]
 fn as_text<S: serde::Serializer>(hash: &ContentHash, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(hash)
 }
 
-fn as_printable<S: serde::Serializer>(path: &std::path::Path, serializer: S) -> Result<S::Ok, S::Error> {
+fn as_printable<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
 }

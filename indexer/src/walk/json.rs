@@ -45,15 +45,14 @@ pub(crate) struct Members<'a>(pub(crate) Vec<(String, &'a RawValue)>);
 impl<'a> Members<'a> {
     /// Reads a text that must be one JSON object.
     pub(crate) fn parse(text: &'a str) -> Result<Self, Fault> {
-        let value: &RawValue = parse_value(text)?;
-        Self::of(value)
-            .ok_or_else(|| {
-                Fault::new(
-                    format!("expected a JSON object, found {}", kind(value)),
-                    "begin the file with `{` and end it with `}`",
-                )
-            })
-            .flatten()
+        if text.trim_start().starts_with('{') {
+            return serde_json::from_str(text).map_err(|error| syntax_fault(&error));
+        }
+        let found = kind(parse_value(text)?);
+        Err(Fault::new(
+            format!("expected a JSON object, found {found}"),
+            "begin the file with `{` and end it with `}`",
+        ))
     }
 
     /// Reads a value as an object; nothing if it is something else.
@@ -146,6 +145,8 @@ fn syntax_fault(error: &serde_json::Error) -> Fault {
     let message = error.to_string();
     let hint = if message.starts_with("trailing comma") {
         "remove the comma before the closing bracket"
+    } else if message.starts_with("key must be a string") {
+        "put quotes around the key, or remove a comma that no member follows"
     } else if message.starts_with("control character") {
         "write a line break inside a string as \\n"
     } else if message.starts_with("EOF") {

@@ -1,0 +1,428 @@
+//! An archive in depth: marks, hash tree, pages, spans, pictures.
+
+use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use wakashu_archive::{
+    Archive, ArchiveError, ArchivedChunk, ArchivedEntry, ArchivedPicture, ArchivedRendition, ArchivedRound,
+    ContentHash, HEAD_MAGIC, PageView, Period, Reference, Span, Trailer, round_number, title_key, unescape,
+    verify_original, verify_rendition,
+};
+
+use super::tiling::{Placed, Tiling};
+use super::{CheckOutcome, CheckRequest, Checked, Kind, outcome};
+use crate::archive_file::{ArchiveFile, ReadError};
+use crate::entry::DECODING_BUDGET_BYTES;
+use crate::picture::{self, Settings};
+use crate::pipeline::{Budget, run_ordered};
+use crate::problem::Problem;
+use crate::report::Report;
+
+/// Pictures that may be under way.
+const WINDOW: NonZeroUsize = NonZeroUsize::new(32).unwrap();
+
+/// Columns are hashed in pieces of this size.
+const PIECE_BYTES: u64 = 1 << 20;
+
+const DAMAGED_HINT: &str = "copy the archive again, or build it again";
+
+/// What a rendition may measure: longest edge in pixels, bytes. Stated here once more, apart from the code that makes
+/// renditions: a check that asks the maker proves little.
+const LIMITS: [(&str, u32, u32); 3] =
+    [("small", 512, 40_000), ("medium", 1092, 220_000), ("large", 1568, 700_000)];
+
+/// Most patches of 28 x 28 pixels that no model scales down.
+const MAX_PATCHES: u64 = 1568;
+
+pub(super) fn check(
+    target: &Path,
+    request: &CheckRequest,
+    report: &Report,
+) -> Result<CheckOutcome, ReadError> {
+    let file = ArchiveFile::open(target)?;
+    let mut problems = Vec::new();
+    let head = file.read(Span { offset: 0, length: file.length().min(HEAD_MAGIC.len() as u64) })?;
+    let head_check = Trailer::check_head(&head);
+    let archive = match file.open_archive() {
+        Ok(archive) => archive,
+        Err(error @ ReadError::Io { .. }) => return Err(error),
+        Err(ReadError::Archive(error)) => {
+            if !matches!(error, ArchiveError::NotAnArchive { .. }) {
+                problems.extend(head_check.err().map(|error| damaged("head", &error)));
+            }
+            let problem = Problem::error("archive", error.to_string());
+            problems.push(match error {
+                ArchiveError::NotAnArchive { .. } => {
+                    problem.hint("name an archive, or a collection's directory")
+                }
+                ArchiveError::TooOld { .. } | ArchiveError::TooNew { .. } => problem,
+                _ => problem.hint(DAMAGED_HINT),
+            });
+            let mut outcome = outcome(Kind::Archive, target, problems);
+            outcome.not_checked.push("everything that trailer and root would have named".to_owned());
+            return Ok(outcome);
+        }
+    };
+    problems.extend(head_check.err().map(|error| damaged("head", &error)));
+    problems.extend(check_name(target, archive.digest()));
+    check_root(&archive, &mut problems);
+
+    let mut checked =
+        Checked { rounds: archive.root().rounds.len() as u64, bytes: file.length(), ..Checked::default() };
+    let mut progress = report.progress("entries", archive.root().entries.to_native() as usize);
+    let budget = Budget::new(DECODING_BUDGET_BYTES);
+    let mut jobs = Jobs::new(&file, &archive);
+    run_ordered(
+        request.threads,
+        WINDOW,
+        &mut jobs,
+        |job| match job {
+            Job::Page { entries, problems } => Done { entries, pictures: 0, problems },
+            Job::Picture(job) => {
+                let problem = job.check(&file, &budget).err();
+                Done { entries: 0, pictures: 1, problems: Vec::from_iter(problem) }
+            }
+        },
+        |done| {
+            progress.advance_by(done.entries);
+            checked.entries += done.entries;
+            checked.pictures += done.pictures;
+            problems.extend(done.problems);
+            ControlFlow::Continue(())
+        },
+    );
+    drop(progress);
+    let mut tiling = jobs.tiling;
+    check_tail(&file, &archive, &mut tiling, &mut problems);
+
+    let mut outcome = outcome(Kind::Archive, target, problems);
+    outcome.digest = Some(archive.digest().to_string());
+    outcome.checked = checked;
+    if jobs.lost_pages > 0 {
+        outcome.not_checked.push(format!("entries and pictures of {} damaged pages", jobs.lost_pages));
+    }
+    if archive.trailer().columns().next().is_some() {
+        outcome.not_checked.push("the content of search columns beyond their hashes".to_owned());
+    }
+    outcome.not_checked.push("whether it is what a collection holds now; build again and compare".to_owned());
+    Ok(outcome)
+}
+
+struct Done {
+    entries: u64,
+    pictures: u64,
+    problems: Vec<Problem>,
+}
+
+fn damaged(place: &str, error: &impl ToString) -> Problem {
+    Problem::error(place, error.to_string()).hint(DAMAGED_HINT)
+}
+
+/// A file named like a digest must have that digest.
+fn check_name(path: &Path, digest: ContentHash) -> Option<Problem> {
+    let named: ContentHash = path.file_stem()?.to_str()?.parse().ok()?;
+    (named != digest).then(|| {
+        Problem::error("trailer", format!("digest is {digest}, but the file is named {named}"))
+            .hint(DAMAGED_HINT)
+    })
+}
+
+/// What the reader does not ask of a root because no answer depends on it.
+fn check_root(archive: &Archive, problems: &mut Vec<Problem>) {
+    let root = archive.root();
+    let mut wrong = |title: &str, what: &str| problems.push(damaged(&format!("root: {title}"), &what));
+    let mut before: Option<(bool, Option<u32>, &str)> = None;
+    for round in root.rounds.iter() {
+        let title = round.title.as_str();
+        let number = round.number.as_ref().map(|number| number.to_native());
+        if number != round_number(title) {
+            wrong(title, "the round's number is not its title's");
+        }
+        if round.key.as_str() != title_key(title) {
+            wrong(title, "the round's key is not its title's");
+        }
+        let this = (number.is_none(), number, if number.is_some() { "" } else { title });
+        if before.is_some_and(|before| before >= this) {
+            wrong(title, "rounds are not in reading order");
+        }
+        before = Some(this);
+        if round.period.as_ref().map(Period::from).is_some_and(|period| period.end < period.start) {
+            wrong(title, "the round's period is reversed");
+        }
+    }
+    if root.title.is_empty() {
+        wrong("title", "the collection has no title");
+    }
+}
+
+/// Columns, root and trailer lie after the last page.
+fn check_tail(file: &ArchiveFile, archive: &Archive, tiling: &mut Tiling, problems: &mut Vec<Problem>) {
+    let trailer = archive.trailer();
+    for column in trailer.columns() {
+        problems.extend(tiling.section(column.span()).err().map(|gap| damaged("column", &gap)));
+        problems.extend(check_column(file, &column).err());
+    }
+    problems.extend(tiling.section(trailer.root.span()).err().map(|gap| damaged("root", &gap)));
+    problems.extend(tiling.section(trailer.span()).err().map(|gap| damaged("trailer", &gap)));
+}
+
+fn check_column(file: &ArchiveFile, column: &Reference) -> Result<(), Problem> {
+    let mut hasher = blake3::Hasher::new();
+    let mut offset = column.offset;
+    while offset < column.span().end() {
+        let length = PIECE_BYTES.min(column.span().end() - offset);
+        let piece = file.read(Span { offset, length }).map_err(|error| unreadable("column", &error))?;
+        hasher.update(&piece);
+        offset += length;
+    }
+    let found = ContentHash(*hasher.finalize().as_bytes());
+    let message = || format!("column at byte {}: hash is {found}, expected {}", column.offset, column.hash);
+    if found == column.hash { Ok(()) } else { Err(damaged("column", &message())) }
+}
+
+fn unreadable(place: &str, error: &ReadError) -> Problem {
+    match error {
+        ReadError::Archive(error) => damaged(place, error),
+        ReadError::Io { source, .. } => {
+            Problem::error(place, format!("could not be read: {source}")).hint("look at the disk")
+        }
+    }
+}
+
+/// A piece of work: a page that was read, or one stored picture to look at.
+enum Job {
+    Page { entries: u64, problems: Vec<Problem> },
+    Picture(PictureJob),
+}
+
+/// Reads page after page and names the pictures in each; holds one chunk at a time.
+struct Jobs<'a> {
+    file: &'a ArchiveFile,
+    archive: &'a Archive,
+    round: usize,
+    chunk: usize,
+    counts: Counts,
+    ready: VecDeque<Job>,
+    tiling: Tiling,
+    lost_pages: usize,
+}
+
+/// What the pages of a round came to so far.
+#[derive(Default)]
+struct Counts {
+    entries: u64,
+    pictures: u64,
+    lost: bool,
+}
+
+impl<'a> Jobs<'a> {
+    fn new(file: &'a ArchiveFile, archive: &'a Archive) -> Self {
+        Self {
+            file,
+            archive,
+            round: 0,
+            chunk: 0,
+            counts: Counts::default(),
+            ready: VecDeque::new(),
+            tiling: Tiling::new(HEAD_MAGIC.len() as u64),
+            lost_pages: 0,
+        }
+    }
+
+    fn read_chunk(&mut self, round: &ArchivedRound, chunk: &ArchivedChunk) {
+        let place = format!("{} {}-{}", round.title.as_str(), chunk.first_rank, chunk.last_rank);
+        let page_place = format!("{place}: page");
+        self.tiling.next_chunk();
+        let page = match self.file.page(self.archive, chunk) {
+            Ok(page) => page,
+            Err(error) => {
+                self.counts.lost = true;
+                self.lost_pages += 1;
+                self.tiling.lose_track();
+                let mut problems = vec![unreadable(&page_place, &error)];
+                problems.extend(
+                    self.tiling.section(chunk.page.span()).err().map(|gap| damaged(&page_place, &gap)),
+                );
+                self.ready.push_back(Job::Page { entries: 0, problems });
+                return;
+            }
+        };
+        let mut problems = Vec::new();
+        for entry in page.entries.iter() {
+            self.counts.entries += 1;
+            self.counts.pictures += u64::from(entry.picture.is_some());
+            check_entry(round, entry, &mut problems);
+        }
+        let mut pictures = Vec::new();
+        for group in Group::ALL {
+            for (position, entry) in page.entries.iter().enumerate() {
+                let Some(rendition) = entry.picture.as_ref().and_then(|picture| group.of(picture)) else {
+                    continue;
+                };
+                let place = group.place(round, entry);
+                problems.extend(group.check_limits(rendition).map(|message| damaged(&place, &message)));
+                match self.tiling.rendition(rendition) {
+                    Ok(Placed::New) => {
+                        pictures.push(Job::Picture(PictureJob {
+                            page: page.clone(),
+                            position,
+                            group,
+                            place,
+                        }));
+                    }
+                    Ok(Placed::Shared) => {}
+                    Err(message) => {
+                        problems.push(damaged(&place, &message));
+                        pictures.push(Job::Picture(PictureJob {
+                            page: page.clone(),
+                            position,
+                            group,
+                            place,
+                        }));
+                    }
+                }
+            }
+        }
+        problems.extend(self.tiling.section(chunk.page.span()).err().map(|gap| damaged(&page_place, &gap)));
+        self.ready.push_back(Job::Page { entries: page.entries.len() as u64, problems });
+        self.ready.extend(pictures);
+    }
+
+    fn end_round(&mut self, round: &ArchivedRound) {
+        let Counts { entries, pictures, lost } = std::mem::take(&mut self.counts);
+        let stated = (u64::from(round.entries.to_native()), u64::from(round.pictures.to_native()));
+        if !lost && (entries, pictures) != stated {
+            let message = format!(
+                "round is said to have {} entries and {} pictures, its pages have {entries} and {pictures}",
+                stated.0, stated.1
+            );
+            let problems = vec![damaged(&format!("root: {}", round.title.as_str()), &message)];
+            self.ready.push_back(Job::Page { entries: 0, problems });
+        }
+    }
+}
+
+impl Iterator for Jobs<'_> {
+    type Item = Job;
+
+    fn next(&mut self) -> Option<Job> {
+        loop {
+            if let Some(job) = self.ready.pop_front() {
+                return Some(job);
+            }
+            let round = self.archive.root().rounds.get(self.round)?;
+            if let Some(chunk) = round.chunks.get(self.chunk) {
+                self.chunk += 1;
+                self.read_chunk(round, chunk);
+            } else {
+                self.round += 1;
+                self.chunk = 0;
+                self.end_round(round);
+            }
+        }
+    }
+}
+
+/// What the reader does not ask of an entry because no answer depends on it.
+fn check_entry(round: &ArchivedRound, entry: &ArchivedEntry, problems: &mut Vec<Problem>) {
+    let place = || format!("{} {}", round.title.as_str(), entry.rank);
+    let text = unescape(&entry.text);
+    let characters = text.chars().count() as u64;
+    let stated = u64::from(entry.text_characters.to_native());
+    if characters != stated {
+        let message = format!("text has {characters} characters, {stated} are stated");
+        problems.push(damaged(&place(), &message));
+    }
+    if !text.starts_with(&format!("{}位：", entry.rank)) {
+        problems.push(damaged(&place(), &"text does not begin with its rank"));
+    }
+}
+
+/// The groups in which a chunk's pictures are written.
+#[derive(Debug, Clone, Copy)]
+enum Group {
+    Small,
+    Medium,
+    Large,
+    Original,
+}
+
+impl Group {
+    const ALL: [Self; 4] = [Self::Small, Self::Medium, Self::Large, Self::Original];
+
+    fn of(self, picture: &ArchivedPicture) -> Option<&ArchivedRendition> {
+        match self {
+            Self::Small => Some(&picture.small),
+            Self::Medium => Some(&picture.medium),
+            Self::Large => Some(&picture.large),
+            Self::Original => picture.original.as_ref(),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Medium => "medium",
+            Self::Large => "large",
+            Self::Original => "original",
+        }
+    }
+
+    fn place(self, round: &ArchivedRound, entry: &ArchivedEntry) -> String {
+        format!("{} {} {}", round.title.as_str(), entry.rank, self.name())
+    }
+
+    fn check_limits(self, rendition: &ArchivedRendition) -> Option<String> {
+        let (_, edge_px, bytes) = LIMITS.iter().find(|(name, ..)| *name == self.name())?;
+        let (width, height) = (rendition.width_px.to_native(), rendition.height_px.to_native());
+        let found_bytes = rendition.file_bytes.to_native();
+        let patches = u64::from(width.div_ceil(28)) * u64::from(height.div_ceil(28));
+        if width.max(height) > *edge_px || patches > MAX_PATCHES {
+            return Some(format!(
+                "has {width} x {height} pixels; at most {edge_px} on an edge and {MAX_PATCHES} patches are allowed"
+            ));
+        }
+        (found_bytes > *bytes).then(|| format!("has {found_bytes} bytes; at most {bytes} are allowed"))
+    }
+}
+
+struct PictureJob {
+    page: PageView,
+    position: usize,
+    group: Group,
+    place: String,
+}
+
+impl PictureJob {
+    fn check(&self, file: &ArchiveFile, budget: &Budget) -> Result<(), Problem> {
+        let entry = self.page.entries.get(self.position);
+        let Some(rendition) =
+            entry.and_then(|entry| entry.picture.as_ref()).and_then(|picture| self.group.of(picture))
+        else {
+            return Ok(());
+        };
+        let stored = file.stored(rendition).map_err(|error| unreadable(&self.place, &error))?;
+        let bytes = if matches!(self.group, Group::Original) {
+            verify_original(rendition, &stored).map_err(|error| damaged(&self.place, &error))?;
+            stored.to_vec()
+        } else {
+            verify_rendition(rendition, &stored).map_err(|error| damaged(&self.place, &error))?;
+            let decoded = STANDARD.decode(&stored);
+            drop(stored);
+            decoded.map_err(|error| damaged(&self.place, &format!("base64 does not decode: {error}")))?
+        };
+        let (width, height) = (rendition.width_px.to_native(), rendition.height_px.to_native());
+        // Whatever the limit was when it was built: the memory it takes is bounded by the budget.
+        let settings = Settings { max_pixels: u64::MAX, ..Settings::default() };
+        let wrong = |problem: picture::Problem| {
+            Problem::error(&self.place, problem.to_string()).hint("build the archive again")
+        };
+        let header = picture::header(&bytes, &settings).map_err(wrong)?;
+        let _reservation = budget.reserve(picture::decoding_cost_bytes(&header));
+        picture::verify(&bytes, rendition.media_type(), width, height).map_err(wrong)
+    }
+}
