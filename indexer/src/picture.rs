@@ -33,7 +33,7 @@ use container::Purpose;
 pub use header::{Header, decoding_cost_bytes, header};
 use orient::Orientation;
 pub use problem::Problem;
-use raster::Raster;
+pub use raster::{Channels, Raster};
 pub use sniff::sniff;
 
 /// Names the way renditions are made; it must change whenever the bytes of any rendition may.
@@ -83,6 +83,13 @@ pub struct Renditions {
     pub large: Encoded,
     /// The file as it was, without its metadata; only if asked for.
     pub original: Option<Encoded>,
+}
+
+/// Decodes a picture, turns it upright and converts it to sRGB; of an animation the first frame.
+pub fn upright_pixels(source: &[u8], settings: &Settings) -> Result<Raster, Problem> {
+    let header = header(source, settings)?;
+    let converted = colour::to_srgb(decode::decode(source, &header)?)?;
+    Ok(orient::upright(converted.raster, header.facts.orientation))
 }
 
 /// Makes the renditions of a picture.

@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 
+use heic_decoder::{ChromaUpsampling, RgbOptions};
 use image::codecs::gif::GifDecoder;
 use image::codecs::png::PngDecoder;
 use image::codecs::webp::WebPDecoder;
@@ -164,17 +165,23 @@ fn decode_heic(bytes: &[u8]) -> Result<Decoded, Problem> {
             transfer: u8::try_from(info.transfer_characteristics).ok()?,
         })
     });
+    // Each chroma sample colours its whole block, as in libheif. What is written halves the chroma again: whole
+    // blocks come back as they were, while interpolated ones would be blurred twice.
+    let sampling = &mut planes.chroma_sampling;
+    sampling.origin_x = block_middle(sampling.origin_x, sampling.sub_x);
+    sampling.origin_y = block_middle(sampling.origin_y, sampling.sub_y);
+    let options = RgbOptions { upsampling: ChromaUpsampling::Nearest, ..RgbOptions::default() };
     let image = match (&planes.alpha, planes.bit_depth_luma > 8) {
         (None, false) => {
-            let samples = planes.to_rgb8().map_err(undecodable)?.data;
+            let samples = planes.to_rgb8_with_options(&options).map_err(undecodable)?.data;
             ImageBuffer::from_raw(width, height, samples).map(DynamicImage::ImageRgb8)
         }
         (None, true) => {
-            let samples = planes.to_rgb16().map_err(undecodable)?.data;
+            let samples = planes.to_rgb16_with_options(&options).map_err(undecodable)?.data;
             ImageBuffer::from_raw(width, height, samples).map(DynamicImage::ImageRgb16)
         }
         (Some(_), _) => {
-            let mut rgba = planes.to_rgba16().map_err(undecodable)?;
+            let mut rgba = planes.to_rgba16_with_options(&options).map_err(undecodable)?;
             if rgba.premultiplied {
                 unpremultiply(&mut rgba.data);
             }
@@ -182,6 +189,16 @@ fn decode_heic(bytes: &[u8]) -> Result<Decoded, Problem> {
         }
     };
     Ok(Decoded { pixels: Pixels::Additive(image.ok_or_else(odd)?), icc, cicp })
+}
+
+/// Returns the middle of the block that a chroma sample belongs to, along one axis.
+fn block_middle(sample: f32, block_size: u32) -> f32 {
+    match block_size {
+        // A crop at an odd place starts in the middle of a block.
+        2 if sample < 0.0 => -0.5,
+        2 => 0.5,
+        _ => sample,
+    }
 }
 
 fn unpremultiply(samples: &mut [u16]) {

@@ -4,24 +4,30 @@ use super::problem::Problem;
 
 /// Holds 8-bit sRGB pixels, row by row without padding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Raster {
-    pub(crate) width: u32,
-    pub(crate) height: u32,
-    pub(crate) channels: Channels,
+pub struct Raster {
+    /// Pixels in a row.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+    /// What the samples of a pixel are.
+    pub channels: Channels,
     /// `width * height * channels.count()` bytes.
-    pub(crate) samples: Vec<u8>,
+    pub samples: Vec<u8>,
 }
 
 /// Names the samples of one pixel. Grey is kept as RGB: what is written is YUV either way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Channels {
+pub enum Channels {
+    /// Red, green, blue.
     Rgb,
-    /// Alpha is straight, not premultiplied.
+    /// The same and alpha, which is straight, not premultiplied.
     Rgba,
 }
 
 impl Channels {
-    pub(crate) fn count(self) -> usize {
+    /// Returns the samples of one pixel.
+    #[must_use]
+    pub fn count(self) -> usize {
         match self {
             Self::Rgb => 3,
             Self::Rgba => 4,
