@@ -1,0 +1,113 @@
+//! What the tests of this crate share: the three kinds of storage, and archives to put into them.
+
+#![allow(dead_code, unreachable_pub, missing_docs, reason = "every test file uses its own part")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail loudly")]
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tempfile::TempDir;
+use wakashu_archive::{
+    ContentHash, EntryDraft, MediaType, PictureDraft, RenditionDraft, RoundDraft, Writer, Written,
+};
+use wakashu_storage::{Bucket, Folder, Keys, S3Settings, Storage};
+
+#[path = "../../../tests/src/fault_proxy.rs"]
+pub mod fault_proxy;
+#[path = "../../../tests/src/s3_server.rs"]
+pub mod s3_server;
+
+use fault_proxy::FaultProxy;
+
+pub const BUCKET: &str = "poems";
+
+/// An empty storage and what must live as long as it.
+pub struct Fixture {
+    pub storage: Arc<dyn Storage>,
+    pub files: TempDir,
+}
+
+pub async fn folder() -> Fixture {
+    let files = TempDir::new().unwrap();
+    // The folder itself does not exist yet.
+    Fixture { storage: Arc::new(Folder::new(files.path().join("store"))), files }
+}
+
+pub async fn s3s() -> Fixture {
+    let files = TempDir::new().unwrap();
+    let address = s3_server::start_s3s(&files.path().join("s3"), BUCKET).await.unwrap();
+    Fixture { storage: bucket(&endpoint(address), BUCKET).await, files }
+}
+
+pub async fn moto() -> Fixture {
+    let (address, name) = tokio::task::spawn_blocking(s3_server::moto).await.unwrap().unwrap();
+    Fixture { storage: bucket(&endpoint(address), &name).await, files: TempDir::new().unwrap() }
+}
+
+/// An s3s server behind a fault proxy, and the bucket through it.
+pub async fn proxied_s3s() -> (Fixture, FaultProxy) {
+    let files = TempDir::new().unwrap();
+    let address = s3_server::start_s3s(&files.path().join("s3"), BUCKET).await.unwrap();
+    let proxy = FaultProxy::start(address).await.unwrap();
+    (Fixture { storage: bucket(&proxy.endpoint(), BUCKET).await, files }, proxy)
+}
+
+pub fn endpoint(address: SocketAddr) -> String {
+    format!("http://{address}")
+}
+
+pub fn settings(endpoint: &str) -> S3Settings {
+    let mut settings = S3Settings::default();
+    settings.region = Some("eu-central-1".to_owned());
+    settings.endpoint = Some(endpoint.to_owned());
+    settings.keys = Some(Keys::new(s3_server::ACCESS_KEY_ID, s3_server::SECRET_ACCESS_KEY));
+    settings
+}
+
+pub async fn bucket(endpoint: &str, name: &str) -> Arc<dyn Storage> {
+    Arc::new(Bucket::open(name, "some/prefix", &settings(endpoint)).await.unwrap())
+}
+
+/// Writes an archive of one entry whose picture is `picture_bytes` long, and returns its path.
+pub fn archive(folder: &Path, name: &str, picture_bytes: usize) -> (PathBuf, Written) {
+    let noise: Vec<u8> = (0..=250).cycle().take(picture_bytes).collect();
+    let rendition =
+        RenditionDraft { bytes: Bytes::from(noise), media_type: MediaType::Png, width_px: 1, height_px: 1 };
+    let picture = PictureDraft {
+        small: rendition.clone(),
+        medium: rendition.clone(),
+        large: rendition,
+        original: None,
+    };
+    let path = folder.join(format!("{name}.wakashu"));
+    let mut writer = Writer::new(std::fs::File::create(&path).unwrap()).unwrap();
+    writer.begin_round(RoundDraft { title: "第1回".to_owned(), period: None }).unwrap();
+    let entry =
+        EntryDraft { rank: 1, poem: name.to_owned(), picture: Some(picture), ..EntryDraft::default() };
+    writer.entry(entry).unwrap();
+    let (written, _) =
+        writer.finish(name.to_owned(), String::new(), ContentHash::of(name.as_bytes())).unwrap();
+    (path, written)
+}
+
+/// Runs the same tests on every kind of storage.
+#[macro_export]
+macro_rules! on_every_storage {
+    ($($name:ident),* $(,)?) => {
+        on_every_storage!(@kind folder: $($name),*);
+        on_every_storage!(@kind s3s: $($name),*);
+        on_every_storage!(@kind moto: $($name),*);
+    };
+    (@kind $kind:ident: $($name:ident),*) => {
+        mod $kind {
+            $(
+                #[tokio::test]
+                async fn $name() {
+                    super::$name($crate::support::$kind().await).await;
+                }
+            )*
+        }
+    };
+}
