@@ -126,7 +126,7 @@ pub fn verify(bytes: &[u8], media_type: MediaType, width: u32, height: u32) -> R
     }
     // What was built once with a generous limit must still be checked; the decoders have a limit of their own.
     let settings =
-        Settings { max_pixels: container::pixels(width, height).max(1 << 28), ..Settings::default() };
+        Settings { max_pixels: container::pixels((width, height)).max(1 << 28), ..Settings::default() };
     let header = header(bytes, &settings)?;
     if (header.width, header.height) != (width, height) {
         return Err(Problem::OtherSize {

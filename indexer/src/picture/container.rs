@@ -2,6 +2,7 @@
 
 pub(crate) mod gif;
 pub(crate) mod heic;
+mod hevc;
 pub(crate) mod jpeg;
 pub(crate) mod png;
 pub(crate) mod webp;
@@ -21,8 +22,8 @@ pub(crate) struct Facts {
     pub(crate) width: u32,
     /// Height as stored.
     pub(crate) height: u32,
-    /// Pixels the decoder has to produce; more than width times height where the file crops.
-    pub(crate) coded_pixels: u64,
+    /// The largest size that anything in the file claims and a decoder may make room for.
+    pub(crate) largest: (u32, u32),
     /// Which way is up.
     pub(crate) orientation: Orientation,
     /// There is more than one frame.
@@ -51,8 +52,8 @@ pub(crate) enum Purpose {
     Original,
 }
 
-/// Multiplies a width and a height.
-pub(crate) fn pixels(width: u32, height: u32) -> u64 {
+/// Returns the number of pixels of a size.
+pub(crate) fn pixels((width, height): (u32, u32)) -> u64 {
     u64::from(width) * u64::from(height)
 }
 

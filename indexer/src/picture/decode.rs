@@ -13,7 +13,7 @@ use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-use super::container::Cicp;
+use super::container::{Cicp, pixels};
 use super::guard::guarded;
 use super::header::Header;
 use super::problem::Problem;
@@ -70,7 +70,7 @@ impl Decoded {
 /// Bounds what a decoder may allocate beside the pixels: compressed text and profiles expand a thousandfold.
 fn limits(header: &Header) -> Limits {
     let mut limits = Limits::no_limits();
-    let pixel_bytes = header.facts.coded_pixels.saturating_mul(8);
+    let pixel_bytes = pixels(header.facts.largest).saturating_mul(8);
     limits.max_alloc = Some(pixel_bytes.saturating_add(64 << 20));
     limits
 }

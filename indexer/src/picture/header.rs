@@ -29,8 +29,10 @@ pub fn header(bytes: &[u8], settings: &Settings) -> Result<Header, Problem> {
     if width == 0 || height == 0 {
         return Err(Problem::undecodable(format, format!("its size is {width} x {height}")));
     }
-    if pixels(width, height).max(facts.coded_pixels) > settings.max_pixels {
-        return Err(Problem::TooManyPixels { width, height, limit: settings.max_pixels });
+    for (width, height) in [(width, height), facts.largest] {
+        if pixels((width, height)) > settings.max_pixels {
+            return Err(Problem::TooManyPixels { width, height, limit: settings.max_pixels });
+        }
     }
     Ok(Header { format, width, height, animated: facts.animated, facts })
 }
@@ -42,6 +44,6 @@ pub fn decoding_cost_bytes(header: &Header) -> u64 {
     const RASTER_BYTES_PER_PIXEL: u64 = 4 + 8;
     /// Renditions, encoder state and the like, for the largest rendition there is.
     const FIXED: u64 = 40 << 20;
-    let coded = header.facts.coded_pixels.max(pixels(header.width, header.height));
+    let coded = pixels(header.facts.largest).max(pixels((header.width, header.height)));
     FIXED.saturating_add(coded.saturating_mul(header.facts.decoder_bytes_per_pixel + RASTER_BYTES_PER_PIXEL))
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wakashu_archive::MediaType;
 
-use super::{Facts, Piece, Purpose, pixels};
+use super::{Facts, Piece, Purpose};
 use crate::picture::orient::Orientation;
 use crate::picture::problem::Problem;
 use crate::picture::reader::Reader;
@@ -114,14 +114,14 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
         Some((u32::from(reader.u16_le()?), u32::from(reader.u16_le()?)))
     };
     let screen = size_at(6);
-    // An image may be larger than the screen it is clipped to, and is decoded whole.
     let frame = size_at(first.body.start + 4);
     let ((width, height), (frame_width, frame_height)) =
         screen.zip(frame).ok_or_else(|| Problem::cut_short(MediaType::Gif, "the screen size is missing"))?;
     Ok(Facts {
         width,
         height,
-        coded_pixels: pixels(width, height).max(pixels(frame_width, frame_height)),
+        // An image may be larger than the screen it is clipped to, and is decoded whole.
+        largest: (width.max(frame_width), height.max(frame_height)),
         orientation: Orientation::default(),
         animated,
         plain: true,

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use wakashu_archive::MediaType;
 
-use super::{Facts, Piece, pixels};
+use super::{Facts, Piece, hevc, pixels};
 use crate::picture::guard::guarded;
 use crate::picture::orient::Orientation;
 use crate::picture::problem::Problem;
@@ -21,10 +21,13 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
         |reason: heic_decoder::HeifError| Problem::undecodable(MediaType::Heic, reason.to_string());
     let info = guarded(MediaType::Heic, || heic_decoder::probe(bytes).map_err(undecodable))?;
     let side = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+    let coded = (side(info.coded_width), side(info.coded_height));
+    let largest =
+        claimed_sizes(bytes).into_iter().chain([coded]).max_by_key(|size| pixels(*size)).unwrap_or(coded);
     Ok(Facts {
         width: side(info.width),
         height: side(info.height),
-        coded_pixels: pixels(side(info.coded_width), side(info.coded_height)),
+        largest,
         // Rotation and mirroring boxes are applied by the decoder; they alone count in HEIC, EXIF does not.
         orientation: Orientation::default(),
         animated: false,
@@ -33,6 +36,28 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
         // Planes of 32-bit samples, held twice while tiles are put together or turned, and the RGB they become.
         decoder_bytes_per_pixel: 24,
     })
+}
+
+/// Returns every size that the properties of the file's pictures claim: in a box, or inside the coded picture.
+fn claimed_sizes(bytes: &[u8]) -> Vec<(u32, u32)> {
+    let child = |within: Range<usize>, tag: &[u8; 4]| {
+        boxes(bytes, within)?.into_iter().find(|piece| piece.tag == *tag).map(|piece| piece.body)
+    };
+    let properties = child(0..bytes.len(), b"meta")
+        .and_then(|meta| child(meta.start + 4..meta.end, b"iprp"))
+        .and_then(|properties| child(properties, b"ipco"))
+        .and_then(|container| boxes(bytes, container))
+        .unwrap_or_default();
+    let claim = |property: &BoxPiece| match &property.tag {
+        b"ispe" => {
+            let mut reader = Reader::new(property.body(bytes));
+            let _version_and_flags = reader.u32_be()?;
+            Some((reader.u32_be()?, reader.u32_be()?))
+        }
+        b"hvcC" => hevc::coded_size(property.body(bytes)),
+        _ => None,
+    };
+    properties.iter().filter_map(claim).collect()
 }
 
 /// Overwrites metadata in place, so that no offset in the file changes.
@@ -168,5 +193,30 @@ fn sized(reader: &mut Reader<'_>, bytes: u8) -> Option<usize> {
         4 => usize::try_from(reader.u32_be()?).ok(),
         8 => usize::try_from(reader.u64_be()?).ok(),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PHOTO: &[u8] = include_bytes!("../../../../fixtures/pictures/heic-photo.heic");
+    const GRID: &[u8] = include_bytes!("../../../../fixtures/pictures/heic-grid-phone.heic");
+
+    #[test]
+    fn sizes_are_found_in_boxes_and_in_the_coded_picture() {
+        let sizes = claimed_sizes(PHOTO);
+        assert_eq!(sizes.iter().filter(|size| **size == (256, 192)).count(), 2, "{sizes:?}");
+        assert_eq!(inspect(PHOTO).unwrap().largest, (256, 192));
+    }
+
+    #[test]
+    fn metadata_is_overwritten_where_it_stands() {
+        let stripped = strip(GRID).unwrap();
+        assert_eq!(stripped.len(), GRID.len());
+        let contains = |file: &[u8], text: &[u8]| file.windows(text.len()).any(|window| window == text);
+        assert!(contains(GRID, b"secret-maker") && !contains(&stripped, b"secret-maker"));
+        assert!(contains(&stripped, EMPTY_EXIF));
+        assert!(matches!(strip(PHOTO).unwrap(), Cow::Borrowed(_)), "nothing to overwrite");
     }
 }

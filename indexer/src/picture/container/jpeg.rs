@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wakashu_archive::MediaType;
 
-use super::{Facts, Piece, Purpose, pixels};
+use super::{Facts, Piece, Purpose};
 use crate::picture::exif;
 use crate::picture::orient::Orientation;
 use crate::picture::problem::Problem;
@@ -89,7 +89,7 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
     Ok(Facts {
         width: u32::from(width),
         height: u32::from(height),
-        coded_pixels: pixels(u32::from(width), u32::from(height)),
+        largest: (u32::from(width), u32::from(height)),
         orientation: exif_of(&segments, bytes).map(exif::orientation).unwrap_or_default(),
         animated: false,
         plain: precision == 8 && matches!(components, 1 | 3),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wakashu_archive::MediaType;
 
-use super::{Cicp, Facts, Piece, Purpose, pixels};
+use super::{Cicp, Facts, Piece, Purpose};
 use crate::picture::exif;
 use crate::picture::orient::Orientation;
 use crate::picture::problem::Problem;
@@ -69,7 +69,7 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
     Ok(Facts {
         width,
         height,
-        coded_pixels: pixels(width, height),
+        largest: (width, height),
         orientation: body_of(b"eXIf").map(exif::orientation).unwrap_or_default(),
         animated: body_of(b"acTL").is_some(),
         plain: bit_depth <= 8,

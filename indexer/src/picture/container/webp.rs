@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wakashu_archive::MediaType;
 
-use super::{Facts, Piece, Purpose, pixels};
+use super::{Facts, Piece, Purpose};
 use crate::picture::exif;
 use crate::picture::orient::Orientation;
 use crate::picture::problem::Problem;
@@ -63,7 +63,7 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
     Ok(Facts {
         width,
         height,
-        coded_pixels: pixels(width, height),
+        largest: (width, height),
         orientation: body_of(b"EXIF").map(exif::orientation).unwrap_or_default(),
         animated: extended.is_some_and(|(flags, ..)| flags & ANIMATION_FLAG != 0),
         plain: true,
