@@ -1,0 +1,93 @@
+//! Whatever happens to an archive, `check` notices.
+
+use std::fs;
+use std::path::Path;
+
+use wakashu_indexer::cmd::check::{CheckOutcome, CheckRequest, check};
+use wakashu_indexer::report::Report;
+
+use crate::harness::Place;
+
+fn checked(path: &Path) -> CheckOutcome {
+    let request = CheckRequest { threads: 1.try_into().unwrap(), ..CheckRequest::default() };
+    check(path, &request, &Report::silent()).unwrap()
+}
+
+#[test]
+fn any_flipped_byte_is_noticed() {
+    let place = Place::small();
+    let bytes = fs::read(place.build()).unwrap();
+    let path = place.path().join("flipped.wakashu");
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(checked(&path).tally.errors, 0);
+    for at in 0..bytes.len() {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1 << (at % 8);
+        fs::write(&path, &flipped).unwrap();
+        assert!(checked(&path).tally.errors > 0, "byte {at} of {}", bytes.len());
+    }
+}
+
+#[test]
+fn any_cut_and_any_growth_is_noticed() {
+    let place = Place::small();
+    let bytes = fs::read(place.build()).unwrap();
+    let path = place.path().join("cut.wakashu");
+    for length in 0..bytes.len() {
+        fs::write(&path, &bytes[..length]).unwrap();
+        assert!(checked(&path).tally.errors > 0, "cut to {length} of {}", bytes.len());
+    }
+    for more in [&[0][..], b"WAKASHU\n", &bytes[bytes.len() - 256..]] {
+        fs::write(&path, [&bytes, more].concat()).unwrap();
+        assert!(checked(&path).tally.errors > 0);
+    }
+    // A piece missing from the middle or the front leaves the trailer whole.
+    for (from, to) in [(0, 8), (8, 9), (100, 200)] {
+        fs::write(&path, [&bytes[..from], &bytes[to..]].concat()).unwrap();
+        assert!(checked(&path).tally.errors > 0, "{from}..{to}");
+    }
+}
+
+#[test]
+fn every_damaged_part_is_named_and_the_rest_is_still_checked() {
+    let place = Place::small();
+    let archive = place.build();
+    let show = place.run(["show", "--json", "--round", "1", archive.to_str().unwrap()]).json();
+    let offset = |rank: usize| {
+        usize::try_from(show["entries"][rank]["picture"]["small"]["stored_offset"].as_u64().unwrap()).unwrap()
+    };
+    let mut bytes = fs::read(&archive).unwrap();
+    bytes[2] ^= 1;
+    bytes[offset(0)] ^= 1;
+    bytes[offset(2)] ^= 1;
+    let path = place.path().join("damaged.wakashu");
+    fs::write(&path, &bytes).unwrap();
+    let run = place.run(["check", "--json", "damaged.wakashu"]);
+    assert_eq!(run.code, 1);
+    assert_eq!(run.problems(), ["error head", "error 第1回 1 small", "error 第1回 10 small"]);
+    assert_eq!(run.json()["checked"]["entries"], 4);
+
+    // The page is the last thing before the next round's pictures.
+    let other = place.run(["show", "--json", "--round", "番外編", archive.to_str().unwrap()]).json();
+    let next = other["entries"][0]["picture"]["small"]["stored_offset"].as_u64().unwrap();
+    bytes[usize::try_from(next).unwrap() - 5] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let run = place.run(["check", "--json", "damaged.wakashu"]);
+    assert_eq!(run.problems(), ["error head", "error 第1回 1-10: page"]);
+    assert_eq!(run.json()["checked"]["entries"], 1);
+    assert!(run.json()["not_checked"][0].as_str().unwrap().contains("1 damaged pages"));
+}
+
+#[test]
+fn a_name_that_is_another_digest_is_noticed() {
+    let place = Place::small();
+    let archive = place.build();
+    let wrong = place.path().join(format!("{}.wakashu", "ab".repeat(32)));
+    fs::rename(&archive, &wrong).unwrap();
+    let outcome = checked(&wrong);
+    assert_eq!(outcome.tally.errors, 1);
+    assert!(outcome.problems[0].message.contains("abab"), "{:?}", outcome.problems);
+    let plain = place.path().join("latest.wakashu");
+    fs::rename(&wrong, &plain).unwrap();
+    assert_eq!(checked(&plain).tally.errors, 0);
+}

@@ -1,0 +1,19 @@
+//! The program from outside: the real binary in temporary folders.
+//!
+//! Snapshots are refreshed with `INSTA_UPDATE=always cargo test -p wakashu-indexer --test cli`; read the diff.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::expect_used,
+    reason = "a test that fails should say so at once"
+)]
+
+mod broken;
+mod build;
+mod damage;
+mod determinism;
+mod harness;
+mod names;
+mod show;
+mod talk;

@@ -1,0 +1,118 @@
+//! Names no curator would choose, and names every Mac writes.
+
+use std::fs;
+
+use crate::harness::{Place, Run};
+
+#[cfg(unix)]
+#[test]
+fn hostile_names_give_a_problem_line_and_never_a_panic() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let place = Place::small();
+    let raw = |bytes: &'static [u8]| OsStr::from_bytes(bytes).to_owned();
+    let long = "長".repeat(85);
+    let place = place
+        .directory(raw(b"\xe7\xac\xac\xff"))
+        .directory("第5回\n偽")
+        .directory("\u{1b}[2J")
+        .directory("　")
+        .directory(&long)
+        .directory(raw(b"\xe7\xac\xac1\xe5\x9b\x9e/3-\xff\xfe"))
+        .directory("第1回/4-a\nb")
+        .directory("第1回/5-..")
+        .directory("第1回/..-6")
+        .file("第1回/1-Laptop/memo\r\n.txt", "")
+        .file("第1回/1-Laptop/a\u{202e}b", "");
+    fs::write(place.dir().join(raw(b"stray\xff")), "").unwrap();
+    let mut command = place.command(["build", "wakashu_dir", "-o", "out", "--json", "--no-cache"]);
+    command.args(["--color", "always"]);
+    let run = Run::of(command);
+    assert_eq!(run.code, 1);
+    for line in [
+        "error 第\\xff",
+        "error 第5回\\n偽",
+        "error \\u{1b}[2J",
+        "error 　",
+        "error 第1回/3-\\xff\\xfe",
+        "error 第1回/4-a\\nb",
+        "error 第1回/5-..",
+        "warning stray\\xff",
+        "warning 第1回/1-Laptop/memo\\r\\n.txt",
+        "warning 第1回/1-Laptop/a\\u{202e}b",
+        &format!("warning {long}"),
+    ] {
+        assert!(run.problems().iter().any(|found| found == line), "{line:?} among {:#?}", run.problems());
+    }
+    let plain = run.stderr.replace("\u{1b}[0m", "").replace("\u{1b}[1;31m", "").replace("\u{1b}[1;33m", "");
+    let plain = plain.replace("\u{1b}[36m", "");
+    assert!(!plain.contains(|c: char| c.is_control() && c != '\n'), "{plain:?}");
+    assert!(plain.lines().all(|line| !line.starts_with('偽')));
+}
+
+#[test]
+fn the_longest_names_build() {
+    let title = format!("{}回", "長".repeat(84));
+    let place = Place::new().entry(&format!("{title}/1-{}", "x".repeat(253)));
+    let archive = place.build();
+    let run = place.run(["show", archive.to_str().unwrap(), "--json"]);
+    assert_eq!(run.json()["rounds"][0]["title"].as_str().unwrap(), title);
+}
+
+#[test]
+fn decomposed_names_as_a_mac_writes_them_are_read() {
+    // が and ぱ, decomposed.
+    let title = "か\u{3099}は\u{309a}の会";
+    let place = Place::new().entry(&format!("{title}/1-か\u{3099}"));
+    let place = place.file("編纂時期.json", "{\"がぱの会\":\"2025年4月\"}");
+    let archive = place.build();
+    let run = place.run(["show", archive.to_str().unwrap(), "--json", "--round", "がぱの会"]);
+    assert_eq!(run.json()["round"]["title"].as_str().unwrap(), title);
+    assert_eq!(run.json()["round"]["period"]["end"], "2025-04-30");
+
+    let place = place.entry("がぱの会/1-a");
+    let run = place.run(["build", "wakashu_dir", "-o", "out", "--json", "--no-cache"]);
+    assert_eq!((run.code, run.problems().len()), (1, 2), "{}", run.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn symlinks_are_followed_inside_the_collection_only() {
+    use std::os::unix::fs::symlink;
+
+    let place = Place::small();
+    symlink("第1回", place.dir().join("第8回")).unwrap();
+    symlink("../1-Laptop/Picture1.png", place.dir().join("第1回/2-Wakashu/link")).unwrap();
+    fs::remove_file(place.dir().join("第1回/2-Wakashu/Picture2.png")).unwrap();
+    fs::rename(place.dir().join("第1回/2-Wakashu/link"), place.dir().join("第1回/2-Wakashu/Picture2.png"))
+        .unwrap();
+    let archive = place.build();
+    let run = place.run(["show", archive.to_str().unwrap(), "--json"]);
+    assert_eq!(run.json()["archive"]["entries"], 7);
+    assert_eq!(run.json()["archive"]["pictures"], 7);
+
+    fs::write(place.path().join("secret.png"), crate::harness::png(3, 3, 3)).unwrap();
+    fs::remove_file(place.dir().join("第1回/1-Laptop/Picture1.png")).unwrap();
+    symlink("../../../secret.png", place.dir().join("第1回/1-Laptop/Picture1.png")).unwrap();
+    symlink("..", place.dir().join("第1回/10-Honka/up")).unwrap();
+    symlink("/", place.dir().join("第7回")).unwrap();
+    let run = place.run(["build", "wakashu_dir", "-o", "out", "--json", "--no-cache", "--keep-going"]);
+    let problems = run.problems();
+    for line in ["error 第7回", "error 第1回/1-Laptop/Picture1.png", "error 第1回/10-Honka/up"] {
+        assert!(problems.iter().any(|found| found == line), "{line} among {problems:#?}");
+    }
+    // Not served without its picture: it is left out.
+    assert_eq!(run.json()["left_out"][0], "第1回/1-Laptop");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_a_picture_does_not_hang_the_build() {
+    let place = Place::small();
+    let picture = place.dir().join("第1回/1-Laptop/Picture1.png");
+    fs::remove_file(&picture).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&picture).status().unwrap().success());
+    let run = place.run(["check", "wakashu_dir", "--json"]);
+    assert_eq!(run.problems(), ["error 第1回/1-Laptop/Picture1.png"]);
+}
