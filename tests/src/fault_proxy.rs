@@ -191,7 +191,12 @@ impl FaultProxy {
         lock(&self.state.rules).clear();
     }
 
-    /// Returns the exchanges since the last call.
+    /// Forgets the exchanges so far.
+    pub fn forget_log(&self) {
+        lock(&self.state.log).clear();
+    }
+
+    /// Returns the exchanges so far and forgets them.
     #[must_use]
     pub fn take_log(&self) -> Vec<Exchange> {
         std::mem::take(&mut lock(&self.state.log))

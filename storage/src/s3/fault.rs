@@ -54,7 +54,7 @@ where
         SdkError::DispatchFailure(failure) if failure.is_timeout() => {
             return StorageError::Timeout { object: object(), seconds: subject.seconds };
         }
-        SdkError::DispatchFailure(failure) if failure.is_io() => {
+        SdkError::DispatchFailure(failure) if !failure.is_user() => {
             return StorageError::Unreachable { object: object(), source: error.into() };
         }
         _ => {}

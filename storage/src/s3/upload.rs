@@ -85,7 +85,14 @@ impl BucketObject {
             within(DEADLINE, self, async { request.send().await.map_err(|refused| self.explain(refused)) });
         let upload_id = begun.await?.upload_id.unwrap_or_default();
         let completed = match self.put_parts(bytes, &upload_id, progress).await {
-            Ok(parts) => self.complete(&upload_id, parts).await,
+            Ok(parts) => match self.complete(&upload_id, parts).await {
+                // The answer to an earlier attempt may have been lost, and the upload be no more because it is
+                // done. What is there tells.
+                Err(_) if self.has_length(bytes.len() as u64).await => {
+                    Ok(Created::Done(PutOutcome::AlreadyThere))
+                }
+                completed => completed,
+            },
             Err(failed) => Err(failed),
         };
         if !matches!(completed, Ok(Created::Done(PutOutcome::Created))) {
@@ -95,6 +102,11 @@ impl BucketObject {
             let _ = tokio::time::timeout(DEADLINE, request.upload_id(&upload_id).send()).await;
         }
         completed
+    }
+
+    async fn has_length(&self, length: u64) -> bool {
+        let tail = within(DEADLINE, self, self.read_tail(1)).await;
+        tail.is_ok_and(|tail| tail.total_length == length)
     }
 
     async fn put_parts(
@@ -158,8 +170,7 @@ impl BucketObject {
         match request.customize().config_override(slow(COMPLETE_TIMEOUT)).send().await {
             Ok(_) => Ok(Created::Done(PutOutcome::Created)),
             Err(refused) => match status(&refused) {
-                // 404: an earlier attempt completed it and the answer was lost. The caller looks at what is there.
-                Some(404 | 412) => Ok(Created::Done(PutOutcome::AlreadyThere)),
+                Some(412) => Ok(Created::Done(PutOutcome::AlreadyThere)),
                 Some(409) => Ok(Created::Conflict),
                 _ => Err(self.explain(refused)),
             },

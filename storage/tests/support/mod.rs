@@ -1,7 +1,8 @@
 //! What the tests of this crate share: the three kinds of storage, and archives to put into them.
 
 #![allow(dead_code, unreachable_pub, missing_docs, reason = "every test file uses its own part")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail loudly")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail loudly")]
+#![allow(clippy::unused_async, reason = "all kinds of storage are made alike")]
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
