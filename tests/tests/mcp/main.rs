@@ -1,0 +1,11 @@
+//! MCP answers of the real program, over HTTP and stdio, in both protocol eras.
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking"
+)]
+
+mod acceptance;
+mod clients;
