@@ -16,7 +16,7 @@ pub struct Setting {
 }
 
 /// All settings.
-pub static SETTINGS: [Setting; 10] = [
+pub static SETTINGS: [Setting; 11] = [
     Setting {
         name: "WAKASHU_ARCHIVE",
         default: "none",
@@ -53,6 +53,11 @@ pub static SETTINGS: [Setting; 10] = [
         what: "archives in a bucket up to this size are fetched whole at the start; 0 turns it off",
     },
     Setting { name: "WAKASHU_LOG", default: "info", what: "`off`, `error`, `warn`, `info` or `debug`" },
+    Setting {
+        name: "WAKASHU_INVOKE_MODE",
+        default: "BUFFERED",
+        what: "on Lambda, the function URL's invoke mode: `BUFFERED` or `RESPONSE_STREAM`",
+    },
     Setting { name: "HOST", default: "127.0.0.1", what: "the address `serve` listens on" },
     Setting { name: "PORT", default: "3000", what: "the port `serve` listens on; 0 picks a free one" },
 ];
@@ -77,10 +82,33 @@ pub struct Config {
     pub preload_bytes: u64,
     /// How much to log.
     pub log: Option<tracing::Level>,
+    /// How the platform takes answers.
+    pub invoke_mode: InvokeMode,
     /// The address to listen on.
     pub host: String,
     /// The port to listen on.
     pub port: u16,
+}
+
+/// How Lambda takes answers; the function URL must be set to the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum InvokeMode {
+    /// As one JSON object.
+    #[default]
+    Buffered,
+    /// As they come.
+    ResponseStream,
+}
+
+impl InvokeMode {
+    /// Returns the name the platform uses.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Buffered => "BUFFERED",
+            Self::ResponseStream => "RESPONSE_STREAM",
+        }
+    }
 }
 
 /// Every setting that could not be understood.
@@ -110,6 +138,7 @@ impl Config {
             cache_bytes: reader.number("WAKASHU_CACHE_BYTES", 32 << 20, 1 << 20, 64 << 30),
             preload_bytes: reader.number("WAKASHU_PRELOAD_BYTES", 8 << 20, 0, 4 << 30),
             log: reader.parsed("WAKASHU_LOG", level).unwrap_or(Some(tracing::Level::INFO)),
+            invoke_mode: reader.parsed("WAKASHU_INVOKE_MODE", invoke_mode).unwrap_or_default(),
             host: reader.parsed("HOST", |text| Ok(text.to_owned())).unwrap_or_else(|| "127.0.0.1".to_owned()),
             port: u16::try_from(reader.number("PORT", 3000, 0, 65_535)).unwrap_or(3000),
         };
@@ -132,6 +161,7 @@ impl Config {
             "WAKASHU_LOG" => {
                 self.log.map_or_else(|| "off".to_owned(), |level| level.to_string().to_lowercase())
             }
+            "WAKASHU_INVOKE_MODE" => self.invoke_mode.as_str().to_owned(),
             "HOST" => self.host.clone(),
             "PORT" => self.port.to_string(),
             _ => String::new(),
@@ -205,6 +235,12 @@ fn level(text: &str) -> Result<Option<tracing::Level>, String> {
     text.parse().map(Some).map_err(|_| "expected off, error, warn, info or debug".to_owned())
 }
 
+fn invoke_mode(text: &str) -> Result<InvokeMode, String> {
+    let modes = [InvokeMode::Buffered, InvokeMode::ResponseStream];
+    let mode = modes.into_iter().find(|mode| mode.as_str() == text);
+    mode.ok_or_else(|| "expected BUFFERED or RESPONSE_STREAM".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,6 +267,7 @@ mod tests {
             ("WAKASHU_REFRESH_SECONDS", "0"),
             ("PORT", "70000"),
             ("WAKASHU_LOG", "loud"),
+            ("WAKASHU_INVOKE_MODE", "stream"),
         ])
         .unwrap_err()
         .to_string();
@@ -241,6 +278,7 @@ mod tests {
             "WAKASHU_REFRESH_SECONDS",
             "PORT",
             "WAKASHU_LOG",
+            "WAKASHU_INVOKE_MODE",
         ] {
             assert!(error.contains(name), "{name} in {error}");
         }

@@ -44,7 +44,9 @@ enum Door {
 }
 
 fn main() -> ExitCode {
-    match start(Arguments::parse()) {
+    // Lambda starts the program without arguments; whoever names a door gets it there too.
+    let on_lambda = door::lambda::is_here() && std::env::args_os().len() <= 1;
+    match if on_lambda { start_on_lambda() } else { start(Arguments::parse()) } {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             log::flush();
@@ -79,6 +81,18 @@ fn start(arguments: Arguments) -> anyhow::Result<()> {
         }
         Door::Config => Ok(config.write(&mut io::stdout().lock())?),
     }
+}
+
+fn start_on_lambda() -> anyhow::Result<()> {
+    let config = Config::read(|name| std::env::var(name).ok())?;
+    // The process sleeps between requests, and a thread of the log with it.
+    log::start(config.log, false);
+    let mut builder = if door::lambda::is_concurrent() {
+        tokio::runtime::Builder::new_multi_thread()
+    } else {
+        tokio::runtime::Builder::new_current_thread()
+    };
+    builder.enable_all().build()?.block_on(run::serve_lambda(&config))
 }
 
 async fn serve(config: &Config) -> anyhow::Result<()> {

@@ -11,7 +11,7 @@ use crate::access::Access;
 use crate::archive_state::ArchiveState;
 use crate::config::Config;
 use crate::context::Context;
-use crate::door::{local, stdio};
+use crate::door::{lambda, local, stdio};
 use crate::http;
 
 /// Why a server could not start.
@@ -107,6 +107,20 @@ pub async fn serve_stdio(config: &Config) -> Result<(), anyhow::Error> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
     }
+}
+
+/// Answers Lambda's events until the platform ends the process.
+pub async fn serve_lambda(config: &Config) -> Result<(), anyhow::Error> {
+    let state = ArchiveState::new(config.archive.clone(), config.cache_bytes, config.preload_bytes, false);
+    let access = Access {
+        loopback: false,
+        hosts: config.allowed_hosts.clone(),
+        origins: config.allowed_origins.clone(),
+        function_urls: true,
+    };
+    let context = Arc::new(Context::new(Arc::new(state), access, config.public_url.clone()));
+    let every = Duration::from_secs(config.refresh_seconds);
+    lambda::run(context, config.invoke_mode, every).await.map_err(anyhow::Error::from_boxed)
 }
 
 fn check_tools() -> Result<(), StartError> {
