@@ -1,5 +1,12 @@
 //! Pictures against the reference decodes in `fixtures/pictures`, and the promises renditions make.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failed test may panic; clippy spares test functions only, not their helpers"
+)]
+
 use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};

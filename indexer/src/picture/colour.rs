@@ -23,7 +23,8 @@ pub(crate) struct Converted {
 /// A profile that is broken or meant for another kind of picture is ignored, as viewers do.
 pub(crate) fn to_srgb(decoded: Decoded) -> Result<Converted, Problem> {
     let profile = decoded.icc.as_deref().and_then(|icc| ColorProfile::new_from_slice(icc).ok());
-    let unreadable_profile = decoded.icc.is_some() && profile.is_none();
+    // Such a profile is not passed on either: it may be a trap for the next reader.
+    let unreadable_profile = decoded.has_profile && profile.is_none();
     match decoded.pixels {
         Pixels::Cmyk { width, height, inks } => {
             let raster = cmyk_to_srgb(width, height, &inks, profile.as_ref())?;

@@ -30,11 +30,19 @@ pub(crate) struct Facts {
     pub(crate) animated: bool,
     /// 8-bit RGB(A), grey or palette: what every client can show as it is.
     pub(crate) plain: bool,
+    /// There is an ICC profile, readable or not.
+    pub(crate) has_profile: bool,
     /// Colour by code points (primaries, transfer) where the container has such; an ICC profile wins over it.
     pub(crate) cicp: Option<Cicp>,
-    /// Bytes the decoder needs for each pixel at its peak, measured or read from the decoder's source.
-    pub(crate) decoder_bytes_per_pixel: u64,
+    /// Memory that decoding, converting and scaling take at their peak, for each pixel.
+    pub(crate) peak_bytes_per_pixel: u64,
 }
+
+/// Scaling holds 8-bit samples and their 16-bit linear light, four of each; up to 8-bit decoders stay below that.
+pub(crate) const PLAIN_PEAK_BYTES: u64 = 12;
+/// 16-bit samples as decoded, copied for the profile, and converted; or the planes of a HEIC picture, which are of
+/// 32 bits and exist twice while tiles are put together.
+pub(crate) const DEEP_PEAK_BYTES: u64 = 24;
 
 /// Names colour primaries and transfer function by the code points of ITU-T H.273.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

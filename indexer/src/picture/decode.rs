@@ -24,6 +24,8 @@ const MAX_PROFILE_BYTES: usize = 8 << 20;
 /// Holds decoded pixels together with what says how to read their colours.
 pub(crate) struct Decoded {
     pub(crate) pixels: Pixels,
+    /// There is a profile in the file, readable or not.
+    pub(crate) has_profile: bool,
     pub(crate) icc: Option<Vec<u8>>,
     pub(crate) cicp: Option<Cicp>,
 }
@@ -55,7 +57,7 @@ pub(crate) fn decode(bytes: &[u8], header: &Header) -> Result<Decoded, Problem> 
         );
         return Err(Problem::undecodable(header.format, reason));
     }
-    Ok(decoded)
+    Ok(Decoded { has_profile: header.facts.has_profile, ..decoded })
 }
 
 impl Decoded {
@@ -83,7 +85,7 @@ fn decode_with_image(
     let mut decoder = decoder.map_err(undecodable)?;
     let icc = decoder.icc_profile().ok().flatten().filter(|icc| icc.len() <= MAX_PROFILE_BYTES);
     let image = DynamicImage::from_decoder(decoder).map_err(undecodable)?;
-    Ok(Decoded { pixels: Pixels::Additive(image), icc, cicp: None })
+    Ok(Decoded { pixels: Pixels::Additive(image), icc, has_profile: false, cicp: None })
 }
 
 fn decode_jpeg(bytes: &[u8], header: &Header) -> Result<Decoded, Problem> {
@@ -115,7 +117,7 @@ fn decode_jpeg(bytes: &[u8], header: &Header) -> Result<Decoded, Problem> {
         _ => ImageBuffer::from_raw(width, height, samples)
             .map(|rgb| Pixels::Additive(DynamicImage::ImageRgb8(rgb))),
     };
-    Ok(Decoded { pixels: pixels.ok_or_else(short)?, icc, cicp: None })
+    Ok(Decoded { pixels: pixels.ok_or_else(short)?, icc, has_profile: false, cicp: None })
 }
 
 /// Turns stored four-component samples into amounts of ink.
@@ -188,7 +190,7 @@ fn decode_heic(bytes: &[u8]) -> Result<Decoded, Problem> {
             ImageBuffer::from_raw(width, height, rgba.data).map(DynamicImage::ImageRgba16)
         }
     };
-    Ok(Decoded { pixels: Pixels::Additive(image.ok_or_else(odd)?), icc, cicp })
+    Ok(Decoded { pixels: Pixels::Additive(image.ok_or_else(odd)?), icc, has_profile: false, cicp })
 }
 
 /// Returns the middle of the block that a chroma sample belongs to, along one axis.

@@ -40,10 +40,8 @@ pub fn header(bytes: &[u8], settings: &Settings) -> Result<Header, Problem> {
 /// Estimates the peak memory of rendering a picture, in bytes; schedulers keep a budget of it.
 #[must_use]
 pub fn decoding_cost_bytes(header: &Header) -> u64 {
-    /// The 8-bit picture in sRGB and its copy in linear light, with alpha.
-    const RASTER_BYTES_PER_PIXEL: u64 = 4 + 8;
-    /// Renditions, encoder state and the like, for the largest rendition there is.
-    const FIXED: u64 = 40 << 20;
+    /// Renditions, their pixels and the encoder's state, for the largest there are.
+    const FIXED: u64 = 24 << 20;
     let coded = pixels(header.facts.largest).max(pixels((header.width, header.height)));
-    FIXED.saturating_add(coded.saturating_mul(header.facts.decoder_bytes_per_pixel + RASTER_BYTES_PER_PIXEL))
+    FIXED.saturating_add(coded.saturating_mul(header.facts.peak_bytes_per_pixel))
 }

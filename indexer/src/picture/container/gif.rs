@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wakashu_archive::MediaType;
 
-use super::{Facts, Piece, Purpose};
+use super::{Facts, PLAIN_PEAK_BYTES, Piece, Purpose};
 use crate::picture::orient::Orientation;
 use crate::picture::problem::Problem;
 use crate::picture::reader::Reader;
@@ -125,8 +125,9 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
         orientation: Orientation::default(),
         animated,
         plain: true,
+        has_profile: false,
         cicp: None,
-        decoder_bytes_per_pixel: 8,
+        peak_bytes_per_pixel: PLAIN_PEAK_BYTES,
     })
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use wakashu_archive::MediaType;
 
-use super::{Facts, Piece, hevc, pixels};
+use super::{DEEP_PEAK_BYTES, Facts, Piece, hevc, pixels};
 use crate::picture::guard::guarded;
 use crate::picture::orient::Orientation;
 use crate::picture::problem::Problem;
@@ -32,9 +32,9 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
         orientation: Orientation::default(),
         animated: false,
         plain: false,
+        has_profile: false,
         cicp: None,
-        // Planes of 32-bit samples, held twice while tiles are put together or turned, and the RGB they become.
-        decoder_bytes_per_pixel: 24,
+        peak_bytes_per_pixel: DEEP_PEAK_BYTES,
     })
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wakashu_archive::MediaType;
 
-use super::{Facts, Piece, Purpose};
+use super::{Facts, PLAIN_PEAK_BYTES, Piece, Purpose};
 use crate::picture::exif;
 use crate::picture::orient::Orientation;
 use crate::picture::problem::Problem;
@@ -84,8 +84,6 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
         .ok_or_else(|| Problem::undecodable(MediaType::Jpeg, "there is no frame header"))?;
     let (precision, height, width, components) = read_frame(frame.body(bytes))
         .ok_or_else(|| Problem::undecodable(MediaType::Jpeg, "the frame header is broken"))?;
-    let progressive = frame.tag == 0xC2;
-    let components = u64::from(components);
     Ok(Facts {
         width: u32::from(width),
         height: u32::from(height),
@@ -93,9 +91,9 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
         orientation: exif_of(&segments, bytes).map(exif::orientation).unwrap_or_default(),
         animated: false,
         plain: precision == 8 && matches!(components, 1 | 3),
+        has_profile: segments.iter().any(|segment| is_profile(segment, bytes)),
         cicp: None,
-        // A progressive picture is held as 16-bit coefficients until the last scan.
-        decoder_bytes_per_pixel: components * if progressive { 3 } else { 1 },
+        peak_bytes_per_pixel: PLAIN_PEAK_BYTES,
     })
 }
 
@@ -111,7 +109,7 @@ fn exif_of<'a>(segments: &[Segment], bytes: &'a [u8]) -> Option<&'a [u8]> {
 
 pub(crate) fn strip(bytes: &[u8], purpose: Purpose) -> Result<Cow<'_, [u8]>, Problem> {
     let segments = segments(bytes)?;
-    let kept = |segment: &&Segment| is_picture(segment, segment.body(bytes));
+    let kept = |segment: &&Segment| is_picture(segment, bytes);
     let kept_bytes: usize = segments.iter().filter(kept).map(|segment| segment.span.len()).sum();
     if kept_bytes == bytes.len() {
         return Ok(Cow::Borrowed(bytes));
@@ -137,15 +135,20 @@ pub(crate) fn strip(bytes: &[u8], purpose: Purpose) -> Result<Cow<'_, [u8]>, Pro
 }
 
 /// Tells segments that say how the pixels look from metadata.
-fn is_picture(segment: &Segment, body: &[u8]) -> bool {
+fn is_picture(segment: &Segment, bytes: &[u8]) -> bool {
+    let body = segment.body(bytes);
     match segment.tag {
         // JFIF of this length has no thumbnail; with one, and with the thumbnail extension, it can go:
         // its pixel density is no matter here.
         APP0 => body.starts_with(b"JFIF\0") && body.len() == 14,
-        APP2 => body.starts_with(b"ICC_PROFILE\0"),
+        APP2 => is_profile(segment, bytes),
         // Adobe's says how the colours are stored.
         APP14 => body.starts_with(b"Adobe") && body.len() == 12,
         APP1..=APP15 | COM => false,
         _ => true,
     }
+}
+
+fn is_profile(segment: &Segment, bytes: &[u8]) -> bool {
+    segment.tag == APP2 && segment.body(bytes).starts_with(b"ICC_PROFILE\0")
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wakashu_archive::MediaType;
 
-use super::{Cicp, Facts, Piece, Purpose};
+use super::{Cicp, DEEP_PEAK_BYTES, Facts, PLAIN_PEAK_BYTES, Piece, Purpose};
 use crate::picture::exif;
 use crate::picture::orient::Orientation;
 use crate::picture::problem::Problem;
@@ -52,20 +52,13 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
     let body_of =
         |tag: &[u8; 4]| chunks.iter().find(|chunk| chunk.tag == *tag).map(|chunk| chunk.body(bytes));
     let header = chunks.first().filter(|chunk| chunk.tag == *b"IHDR").map(|chunk| chunk.body(bytes));
-    let (width, height, bit_depth, colour_type) = header.and_then(read_header).ok_or_else(|| {
+    let (width, height, bit_depth) = header.and_then(read_header).ok_or_else(|| {
         Problem::undecodable(MediaType::Png, "the header chunk `IHDR` is missing or broken")
     })?;
     let cicp = body_of(b"cICP").and_then(|body| match body {
         [primaries, transfer, ..] => Some(Cicp { primaries: *primaries, transfer: *transfer }),
         _ => None,
     });
-    let channels = match colour_type {
-        0 => 1,
-        4 => 2,
-        2 => 3,
-        // Palettes are expanded to RGB or RGBA.
-        _ => 4,
-    };
     Ok(Facts {
         width,
         height,
@@ -73,14 +66,15 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
         orientation: body_of(b"eXIf").map(exif::orientation).unwrap_or_default(),
         animated: body_of(b"acTL").is_some(),
         plain: bit_depth <= 8,
+        has_profile: body_of(b"iCCP").is_some(),
         cicp,
-        decoder_bytes_per_pixel: channels * if bit_depth == 16 { 2 } else { 1 },
+        peak_bytes_per_pixel: if bit_depth <= 8 { PLAIN_PEAK_BYTES } else { DEEP_PEAK_BYTES },
     })
 }
 
-fn read_header(body: &[u8]) -> Option<(u32, u32, u8, u8)> {
+fn read_header(body: &[u8]) -> Option<(u32, u32, u8)> {
     let mut reader = Reader::new(body);
-    Some((reader.u32_be()?, reader.u32_be()?, reader.u8()?, reader.u8()?))
+    Some((reader.u32_be()?, reader.u32_be()?, reader.u8()?))
 }
 
 pub(crate) fn strip(bytes: &[u8], purpose: Purpose) -> Result<Cow<'_, [u8]>, Problem> {

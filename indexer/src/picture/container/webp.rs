@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use wakashu_archive::MediaType;
 
-use super::{Facts, Piece, Purpose};
+use super::{Facts, PLAIN_PEAK_BYTES, Piece, Purpose};
 use crate::picture::exif;
 use crate::picture::orient::Orientation;
 use crate::picture::problem::Problem;
@@ -67,8 +67,9 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
         orientation: body_of(b"EXIF").map(exif::orientation).unwrap_or_default(),
         animated: extended.is_some_and(|(flags, ..)| flags & ANIMATION_FLAG != 0),
         plain: true,
+        has_profile: body_of(b"ICCP").is_some(),
         cicp: None,
-        decoder_bytes_per_pixel: 8,
+        peak_bytes_per_pixel: PLAIN_PEAK_BYTES,
     })
 }
 
