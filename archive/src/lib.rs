@@ -8,6 +8,7 @@
 //! against the hash tree first. Writing: [`Writer`], one forward pass.
 
 mod access;
+mod column;
 mod date;
 mod error;
 mod hash;
@@ -15,10 +16,12 @@ mod json_text;
 mod model;
 mod normalize;
 mod reader;
+mod search_key;
 mod trailer;
 mod writer;
 
 pub use access::Verified;
+pub use column::{Column, Keys, finder};
 pub use date::{Date, DateError, Period};
 pub use error::{ArchiveError, Damage, Section};
 pub use hash::{ContentHash, ParseHashError};
@@ -30,9 +33,10 @@ pub use model::{
 };
 pub use normalize::{MAX_RANK, RankRange, RankRangeError, bare_number, round_number, title_key};
 pub use reader::{Archive, Opening, PageView, RootView, verify_original, verify_rendition};
+pub use search_key::SearchKey;
 pub use trailer::{HEAD_MAGIC, TAIL_BYTES, TRAILER_BYTES, Trailer, VERSION};
 pub use writer::{
-    CHUNK_ENTRIES, EntryDraft, MAX_ENTRY_TEXT_BYTES, MAX_PAGE_BYTES, MAX_ROOT_BYTES,
+    CHUNK_ENTRIES, EntryDraft, MAX_COLUMN_BYTES, MAX_ENTRY_TEXT_BYTES, MAX_PAGE_BYTES, MAX_ROOT_BYTES,
     MAX_STORED_PICTURE_BYTES, PROMPT_LABEL, PictureDraft, RenditionDraft, RoundDraft, WriteError, Writer,
     Written,
 };

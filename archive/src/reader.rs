@@ -1,5 +1,7 @@
 //! Verified, validated views of an archive, with typed look-ups.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::access::Verified;
@@ -37,6 +39,8 @@ pub struct Archive {
     trailer: Trailer,
     digest: ContentHash,
     root: RootView,
+    /// How many entries come before each round.
+    first_ordinals: Arc<[u32]>,
 }
 
 impl Archive {
@@ -62,7 +66,13 @@ impl Archive {
         let root = verified(&trailer.root, root, Section::Root, MAX_ROOT_BYTES)?;
         check_root(&root, &trailer)
             .map_err(|rule| ArchiveError::rule(Section::Root, trailer.root.offset, rule))?;
-        Ok(Self { digest: trailer.digest(), trailer, root })
+        let counts = root.rounds.iter().scan(0_u32, |before, round| {
+            let first = *before;
+            *before = before.saturating_add(round.entries.to_native());
+            Some(first)
+        });
+        let first_ordinals = counts.collect();
+        Ok(Self { digest: trailer.digest(), trailer, root, first_ordinals })
     }
 
     /// Returns the archive's digest, which is also its file name.
@@ -104,6 +114,23 @@ impl Archive {
 
     fn key_at(&self, position: u32) -> &str {
         self.root.rounds.get(position as usize).map_or("", |round| round.key.as_str())
+    }
+
+    /// Returns the chunk and the place in it of an entry, counted from 0 over the whole archive in reading order.
+    #[must_use]
+    pub fn locate(&self, ordinal: usize) -> Option<(&ArchivedRound, &ArchivedChunk, usize)> {
+        let round = self.first_ordinals.partition_point(|first| *first as usize <= ordinal).checked_sub(1)?;
+        let within = ordinal.checked_sub(*self.first_ordinals.get(round)? as usize)?;
+        let round = self.root.rounds.get(round)?;
+        Some((round, round.chunks.get(within / CHUNK_ENTRIES)?, within % CHUNK_ENTRIES))
+    }
+
+    /// Returns the span of entries of a round, counted as [`locate`](Self::locate) counts.
+    #[must_use]
+    pub fn ordinals_of(&self, round: &ArchivedRound) -> std::ops::Range<usize> {
+        let position = self.root.rounds.iter().position(|one| std::ptr::eq(one, round));
+        let first = position.and_then(|at| self.first_ordinals.get(at)).map_or(0, |first| *first as usize);
+        first..first + round.entries.to_native() as usize
     }
 
     /// Verifies and validates the bytes of a chunk's page, which must be owned memory.
@@ -217,6 +244,10 @@ fn check_root(root: &ArchivedRoot, trailer: &Trailer) -> Result<(), Rule> {
     let mut entries = 0_u64;
     for round in root.rounds.iter() {
         entries += u64::from(round.entries.to_native());
+        // Every chunk but the last is full, so that an entry is found by its place in the round.
+        if round.chunks.len() != (round.entries.to_native() as usize).div_ceil(CHUNK_ENTRIES) {
+            return Err("a round's chunks do not fit its entries");
+        }
         let mut previous = 0;
         for chunk in round.chunks.iter() {
             let (first, last) = (chunk.first_rank.to_native(), chunk.last_rank.to_native());

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use rkyv::rancor;
 
+use crate::column::ColumnDraft;
 use crate::date::Period;
 use crate::hash::ContentHash;
 use crate::json_text::escape_into;
@@ -31,6 +32,9 @@ pub const MAX_ROOT_BYTES: u64 = 1 << 30;
 
 /// Most stored bytes of one rendition or original.
 pub const MAX_STORED_PICTURE_BYTES: u64 = 256 << 20;
+
+/// Most bytes of one search column.
+pub const MAX_COLUMN_BYTES: u64 = 4 << 30;
 
 /// The line that introduces the prompt in an entry's text.
 pub const PROMPT_LABEL: &str = "ジャケット生成に使ったプロンプト";
@@ -142,6 +146,10 @@ pub struct Writer<W> {
     out: Counted<W>,
     rounds: Vec<Round>,
     pending: Vec<EntryDraft>,
+    /// Poem, reading, account.
+    text_column: ColumnDraft,
+    prompt_column: ColumnDraft,
+    honka_column: ColumnDraft,
 }
 
 impl<W: Write> Writer<W> {
@@ -150,7 +158,14 @@ impl<W: Write> Writer<W> {
         let mut out = Counted { out, offset: 0 };
         out.out.write_all(&HEAD_MAGIC)?;
         out.offset = HEAD_MAGIC.len() as u64;
-        Ok(Self { out, rounds: Vec::new(), pending: Vec::new() })
+        Ok(Self {
+            out,
+            rounds: Vec::new(),
+            pending: Vec::new(),
+            text_column: ColumnDraft::new(true),
+            prompt_column: ColumnDraft::new(false),
+            honka_column: ColumnDraft::new(false),
+        })
     }
 
     /// Starts the next round. Numbered rounds come first, by number; then the others, by title.
@@ -211,15 +226,18 @@ impl<W: Write> Writer<W> {
             let name = pair.last().and_then(key).unwrap_or_default().to_owned();
             return Err(WriteError::Order { what: "round", name });
         }
+        let text_column = self.out.column(self.text_column)?;
+        let prompt_column = self.out.column(self.prompt_column)?;
+        let honka_column = self.out.column(self.honka_column)?;
         let entries = self.rounds.iter().map(|round| round.entries).sum();
         let root = Root { title, description, built_from, entries, rounds: self.rounds, by_key };
         let root = self.out.section(&rkyv::to_bytes::<rancor::Error>(&root)?, "the root", MAX_ROOT_BYTES)?;
         let trailer = Trailer {
             total_length: self.out.offset + crate::TRAILER_BYTES as u64,
             root,
-            text_column: None,
-            prompt_column: None,
-            honka_column: None,
+            text_column: Some(text_column),
+            prompt_column: Some(prompt_column),
+            honka_column: Some(honka_column),
         };
         let mut out = self.out.out;
         out.write_all(&trailer.encode())?;
@@ -246,6 +264,10 @@ impl<W: Write> Writer<W> {
 
         let mut entries = Vec::with_capacity(drafts.len());
         for draft in &drafts {
+            let yomi = draft.yomi.as_deref().unwrap_or_default();
+            self.text_column.push([draft.poem.as_str(), yomi, &draft.account].into_iter());
+            self.prompt_column.push([draft.prompt.as_str()].into_iter());
+            self.honka_column.push(draft.honka.iter().map(String::as_str));
             let picture = draft.picture.as_ref().and_then(|_| renditions.next());
             let picture = picture.map(|(((small, medium), large), original)| Picture {
                 small,
@@ -370,6 +392,16 @@ struct Counted<W> {
 impl<W: Write> Counted<W> {
     fn section(&mut self, bytes: &[u8], what: &str, most: u64) -> Result<Reference, WriteError> {
         self.hashed_section(bytes, ContentHash::of(bytes), what, most)
+    }
+
+    fn column(&mut self, draft: ColumnDraft) -> Result<Reference, WriteError> {
+        let too_large = WriteError::TooLarge {
+            what: "a search column".to_owned(),
+            found: u64::MAX,
+            most: u64::from(u32::MAX),
+        };
+        let bytes = draft.encode().ok_or(too_large)?;
+        self.section(&bytes, "a search column", MAX_COLUMN_BYTES)
     }
 
     fn hashed_section(

@@ -1,0 +1,472 @@
+//! Search keys: how texts are compared when poems are looked for. One function for the indexer and the query.
+//!
+//! The exact key folds what a reader does not see as a difference: width, kana script, letter case, old character
+//! forms, iteration marks, blanks and line breaks. The loose key also folds what old and modern spelling differ
+//! in: voicing marks, small kana, historical kana.
+//!
+//! A key is made grapheme by grapheme, so that the key of a part of a text is the same part of the text's key. The
+//! one context a grapheme sees is the key before it, for iteration marks.
+
+mod old_forms;
+
+use std::ops::Range;
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// How many matches in one text are weighed before the first is taken.
+const MAX_CANDIDATES: usize = 256;
+
+/// A search key that knows which part of the text each of its parts came from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SearchKey {
+    text: String,
+    pieces: Vec<Piece>,
+}
+
+/// Where a run of the key came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Piece {
+    /// The run ends before this byte of the key; it begins where the previous piece ends.
+    key_end: usize,
+    origin: Range<usize>,
+    is_iteration: bool,
+}
+
+impl SearchKey {
+    /// Returns the exact key of `text`.
+    #[must_use]
+    pub fn exact(text: &str) -> Self {
+        let mut key = Self::default();
+        for (start, grapheme) in text.grapheme_indices(true) {
+            let before = key.text.len();
+            let is_iteration = push_grapheme(&mut key.text, grapheme);
+            if key.text.len() > before {
+                let origin = start..start + grapheme.len();
+                key.pieces.push(Piece { key_end: key.text.len(), origin, is_iteration });
+            }
+        }
+        key
+    }
+
+    /// Returns the loose key of `text`.
+    #[must_use]
+    pub fn loose(text: &str) -> Self {
+        let exact = Self::exact(text);
+        let mut key = Self::default();
+        let mut from = 0;
+        let mut row_of_e: Option<char> = None;
+        for piece in exact.pieces {
+            let run = exact.text.get(from..piece.key_end).unwrap_or_default();
+            from = piece.key_end;
+            for character in run.chars() {
+                row_of_e = push_loose(&mut key.text, character, row_of_e);
+            }
+            key.pieces.push(Piece { key_end: key.text.len(), ..piece });
+        }
+        key
+    }
+
+    /// Returns the key itself.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Tells whether nothing of the text is left to search for.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Finds `needle`, another text's key of the same kind, and returns the part of `text` to mark; `text` is what
+    /// this key was made from.
+    ///
+    /// A part whose own key is the needle is preferred: one that begins and ends between graphemes.
+    #[must_use]
+    pub fn find(&self, text: &str, needle: &str) -> Option<Range<usize>> {
+        if needle.is_empty() {
+            return None;
+        }
+        let is_needle = |part: &Range<usize>| {
+            text.get(part.clone())
+                .is_some_and(|part| Self::exact(part).text == needle || Self::loose(part).text == needle)
+        };
+        let mut first = None;
+        let finder = memchr::memmem::Finder::new(needle);
+        let mut from = 0;
+        for _ in 0..MAX_CANDIDATES {
+            let Some(at) = self.text.as_bytes().get(from..).and_then(|rest| finder.find(rest)) else { break };
+            let start = from + at;
+            let (part, longer) = self.origins(start..start + needle.len())?;
+            if let Some(part) = [part.clone(), longer].into_iter().find(is_needle) {
+                return Some(part);
+            }
+            first.get_or_insert(part);
+            // Matches may overlap; no match begins inside a character, so one byte on is far enough.
+            from = start + 1;
+        }
+        first
+    }
+
+    /// Returns the part of the text that a run of the key came from; and that part begun at the character that is
+    /// repeated, should it begin with an iteration mark.
+    fn origins(&self, run: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
+        let first = self.pieces.partition_point(|piece| piece.key_end <= run.start);
+        let last = self.pieces.partition_point(|piece| piece.key_end < run.end);
+        let end = self.pieces.get(last)?.origin.end;
+        let repeated = self.pieces.get(..=first)?.iter().rev().find(|piece| !piece.is_iteration);
+        let start = self.pieces.get(first)?.origin.start;
+        Some((start..end, repeated.map_or(start, |piece| piece.origin.start)..end))
+    }
+}
+
+/// Appends the exact key of `text`; for when origins are not asked for.
+pub(crate) fn push_exact(key: &mut String, text: &str) {
+    // Iteration marks look back, but never beyond the start of this text.
+    let mut own = String::with_capacity(text.len());
+    for grapheme in text.graphemes(true) {
+        push_grapheme(&mut own, grapheme);
+    }
+    key.push_str(&own);
+}
+
+/// Appends the loose key of what [`push_exact`] wrote.
+pub(crate) fn push_loose_of(key: &mut String, exact: &str) {
+    let mut row_of_e = None;
+    for character in exact.chars() {
+        row_of_e = push_loose(key, character, row_of_e);
+    }
+}
+
+/// Appends the key of one grapheme; tells whether it was an iteration mark.
+fn push_grapheme(key: &mut String, grapheme: &str) -> bool {
+    // Nearly all of a poem is one plain character per grapheme.
+    let mut characters = grapheme.chars();
+    if let (Some(only), None) = (characters.next(), characters.next())
+        && is_settled(only)
+    {
+        key.push(old_forms::modern(only));
+        return false;
+    }
+    let mut is_iteration = false;
+    for character in grapheme.nfkc().flat_map(char::to_lowercase) {
+        let character = to_hiragana(character);
+        match character {
+            'ゝ' | '々' | '〻' => {
+                is_iteration = true;
+                if let Some(before) = key.chars().next_back() {
+                    key.push(if character == 'ゝ' { unvoiced(before) } else { before });
+                }
+            }
+            'ゞ' => {
+                is_iteration = true;
+                if let Some(before) = key.chars().next_back() {
+                    key.push(voiced(before));
+                }
+            }
+            '〱' | '〲' | '〵' => {
+                is_iteration = true;
+                repeat_two(key, character == '〲');
+            }
+            _ if is_ignored(character) => {}
+            _ => key.push(old_forms::modern(character)),
+        }
+    }
+    is_iteration
+}
+
+/// Repeats the two characters before: いよ〱 reads いよいよ. With fewer than two there is nothing to repeat.
+fn repeat_two(key: &mut String, with_voice: bool) {
+    let mut before = key.chars().rev();
+    if let (Some(second), Some(first)) = (before.next(), before.next()) {
+        key.push(if with_voice { voiced(first) } else { first });
+        key.push(second);
+    }
+}
+
+/// Tells whether a character is its own normal form, so that the slow way can be skipped.
+fn is_settled(character: char) -> bool {
+    matches!(character, 'ぁ'..='ゖ' | '\u{4e00}'..='\u{9fff}' | '0'..='9' | 'a'..='z')
+}
+
+fn to_hiragana(character: char) -> char {
+    match character {
+        'ァ'..='ヶ' | 'ヽ' | 'ヾ' => char::from_u32(u32::from(character) - 0x60).unwrap_or(character),
+        _ => character,
+    }
+}
+
+/// Tells whether a character leaves no trace in a key: blanks, controls, marks without a shape.
+fn is_ignored(character: char) -> bool {
+    character.is_whitespace()
+        || character.is_control()
+        || matches!(character,
+            '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+            | '\u{e0000}'..='\u{e0fff}' | '〳' | '〴')
+}
+
+const UNVOICED: &str = "かきくけこさしすせそたちつてとはひふへほはひふへほう";
+const VOICED: &str = "がぎぐげござじずぜぞだぢづでどばびぶべぼぱぴぷぺぽゔ";
+
+fn voiced(character: char) -> char {
+    UNVOICED
+        .chars()
+        .zip(VOICED.chars())
+        .find(|(plain, _)| *plain == character)
+        .map_or(character, |(_, voiced)| voiced)
+}
+
+fn unvoiced(character: char) -> char {
+    match character {
+        'が'..='ぽ' | 'ゔ' => {
+            let pair = UNVOICED.chars().zip(VOICED.chars()).find(|(_, voiced)| *voiced == character);
+            pair.map_or(character, |(plain, _)| plain)
+        }
+        _ => character,
+    }
+}
+
+/// Appends the loose form of one character of an exact key.
+///
+/// `row_of_e` is the character before if it is of the row of え: followed by う it reads like the row of い with よう
+/// (てふ is ちょう). Returns the same for the next character.
+fn push_loose(key: &mut String, character: char, row_of_e: Option<char>) -> Option<char> {
+    let character = match unvoiced(character) {
+        'ぁ' => 'あ',
+        'ぃ' | 'ゐ' | 'ひ' => 'い',
+        'ぅ' | 'ふ' => 'う',
+        'ぇ' | 'ゑ' | 'へ' => 'え',
+        'ぉ' | 'を' | 'ほ' => 'お',
+        'っ' => 'つ',
+        'ゃ' => 'や',
+        'ゅ' => 'ゆ',
+        'ょ' => 'よ',
+        'ゎ' | 'は' => 'わ',
+        'ゕ' => 'か',
+        'ゖ' => 'け',
+        'む' => 'ん',
+        other => other,
+    };
+    if let Some(e) = row_of_e.filter(|_| character == 'う') {
+        key.pop();
+        key.push(row_of_i(e));
+        key.push('よ');
+    }
+    key.push(character);
+    matches!(character, 'け' | 'せ' | 'て' | 'ね' | 'め' | 'れ').then_some(character)
+}
+
+fn row_of_i(row_of_e: char) -> char {
+    match row_of_e {
+        'け' => 'き',
+        'せ' => 'し',
+        'て' => 'ち',
+        'ね' => 'に',
+        'め' => 'み',
+        'れ' => 'り',
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Query, text, and how the one is found in the other: `exact`, `loose` or not at all (`-`).
+    const PAIRS: &[(&str, &str, &str)] = &[
+        // kana scripts and widths
+        ("さくら", "サクラ咲く", "exact"),
+        ("サクラ", "さくら咲く", "exact"),
+        ("ｻｸﾗ", "さくら咲く", "exact"),
+        ("さくら", "ｻｸﾗ咲く", "exact"),
+        ("ガギグ", "ｶﾞｷﾞｸﾞ", "exact"),
+        ("ぱぴぷ", "ﾊﾟﾋﾟﾌﾟ", "exact"),
+        ("ヴ", "ゔ", "exact"),
+        ("ヵ", "ゕ", "exact"),
+        ("１２３", "123首", "exact"),
+        ("123", "１２３首", "exact"),
+        ("ＡＢＣ", "abc", "exact"),
+        ("laptop", "@Laptop", "exact"),
+        ("＠ＬＡＰＴＯＰ", "@laptop", "exact"),
+        ("㈱", "(株)", "exact"),
+        ("キロ", "㌔", "exact"),
+        ("①", "1位", "exact"),
+        ("ー", "ラップトップー", "exact"),
+        // combining marks
+        ("が", "か\u{3099}", "exact"),
+        ("か\u{3099}", "が", "exact"),
+        ("ぱ", "は\u{309a}", "exact"),
+        ("é", "e\u{301}", "exact"),
+        ("É", "e\u{301}", "exact"),
+        ("か", "か\u{3099}", "loose"),
+        // old character forms
+        ("恋", "戀すてふ", "exact"),
+        ("戀", "恋すちょう", "exact"),
+        ("桜", "櫻花", "exact"),
+        ("沢", "澤", "exact"),
+        ("滝川", "瀧川", "exact"),
+        ("海", "海", "exact"),
+        ("神", "神", "exact"),
+        ("国", "國", "exact"),
+        ("学", "學", "exact"),
+        ("葛\u{e0100}城", "葛城", "exact"),
+        ("葛城", "葛\u{e0101}城", "exact"),
+        // iteration marks
+        ("こころ", "こゝろ", "exact"),
+        ("こゝろ", "こころ", "exact"),
+        ("かがみ", "かゞみ", "exact"),
+        ("いすず", "いすゞ", "exact"),
+        ("ココロ", "コヽロ", "exact"),
+        ("つづき", "ツヾキ", "exact"),
+        ("ずつ", "づゝ", "-"),
+        ("づつ", "づゝ", "exact"),
+        ("人人", "人々", "exact"),
+        ("時々", "時時", "exact"),
+        ("いよいよ", "いよ〱", "exact"),
+        ("ますます", "ます〱", "exact"),
+        ("ちりぢり", "ちり〲", "exact"),
+        // blanks and line breaks
+        ("光のどけき", "ひさかたの\n光のど\r\nけき", "exact"),
+        ("ひさかたの光", "ひさかたの　光", "exact"),
+        ("春 の 夜", "春の夜", "exact"),
+        ("ゆめ", "ゆ\u{200b}め", "exact"),
+        ("ゆめ", "ゆ\u{feff}め", "exact"),
+        // voicing, small kana
+        ("またふみもみず", "まだふみもみず", "loose"),
+        ("まだふみもみず", "またふみもみす", "loose"),
+        ("ながめせしまに", "なかめせしまに", "loose"),
+        ("きって", "きつて", "loose"),
+        ("しゃしん", "しやしん", "loose"),
+        // historical kana
+        ("こい", "こひ", "loose"),
+        ("こひ", "こい", "loose"),
+        ("おおえやま", "おほえやま", "loose"),
+        ("とおく", "とほく", "loose"),
+        ("くれない", "くれなゐ", "loose"),
+        ("こえ", "こゑ", "loose"),
+        ("おみなえし", "をみなへし", "loose"),
+        ("かわ", "かは", "loose"),
+        ("ちょうちょう", "てふてふ", "loose"),
+        ("てふてふ", "ちょうちょう", "loose"),
+        ("きょう", "けふ", "loose"),
+        ("逢わん", "逢はむ", "loose"),
+        ("たのむ", "たのん", "loose"),
+        // emoji, characters beyond the first plane
+        ("🌸", "花🌸花", "exact"),
+        ("👩‍💻", "夜の👩‍💻", "exact"),
+        ("𠮟る", "𠮟る", "exact"),
+        ("𩸽", "朝の𩸽", "exact"),
+        // must not match
+        ("桜", "梅", "-"),
+        ("さくら", "さら", "-"),
+        ("くさ", "さくら", "-"),
+        ("か", "は", "-"),
+        ("な", "ま", "-"),
+        ("恋", "変", "-"),
+        ("🌸", "🌺", "-"),
+        ("1", "2", "-"),
+        ("ひさかたの", "ひさかた", "-"),
+        ("い", "う", "-"),
+        ("ー", "一", "-"),
+        ("人々", "人", "-"),
+    ];
+
+    fn found(query: &str, text: &str) -> &'static str {
+        if SearchKey::exact(text).find(text, SearchKey::exact(query).as_str()).is_some() {
+            "exact"
+        } else if SearchKey::loose(text).find(text, SearchKey::loose(query).as_str()).is_some() {
+            "loose"
+        } else {
+            "-"
+        }
+    }
+
+    #[test]
+    fn queries_find_what_readers_expect() {
+        let wrong: Vec<_> =
+            PAIRS.iter().filter(|(query, text, expected)| found(query, text) != *expected).collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
+        assert!(PAIRS.len() >= 60);
+    }
+
+    #[test]
+    fn a_mark_goes_around_the_original_text() {
+        let text = "ひさかたの\n光のどけき";
+        let range = SearchKey::exact(text).find(text, SearchKey::exact("の光").as_str()).unwrap();
+        assert_eq!(&text[range], "の\n光");
+    }
+
+    #[test]
+    fn whole_graphemes_are_preferred_to_parts() {
+        let text = "㌔ろ";
+        let range = SearchKey::exact(text).find(text, "ろ").unwrap();
+        assert_eq!(&text[range], "ろ");
+    }
+
+    #[test]
+    fn the_quick_way_and_the_slow_way_agree() {
+        for character in ('ぁ'..='ゖ').chain('\u{4e00}'..='\u{9fff}').chain('0'..='9').chain('a'..='z') {
+            let slow: String = character.nfkc_lower();
+            assert_eq!(slow, character.to_string(), "{character}");
+        }
+    }
+
+    trait NfkcLower {
+        fn nfkc_lower(self) -> String;
+    }
+
+    impl NfkcLower for char {
+        fn nfkc_lower(self) -> String {
+            std::iter::once(self).nfkc().flat_map(char::to_lowercase).collect()
+        }
+    }
+
+    fn poem() -> impl Strategy<Value = String> {
+        let character = prop_oneof![
+            6 => prop::sample::select("あいうかがきぎさざたちつづてはばぱひふへほゃゅょっむんゐゑを".chars().collect::<Vec<_>>()),
+            2 => prop::sample::select("ゝゞ々〱〲ヽヾー㌔㌢①ｶﾞﾊﾟ戀桜櫻瀧海神".chars().collect::<Vec<_>>()),
+            2 => prop::sample::select(" \n　\r\u{3099}\u{309a}\u{301}\u{fe0f}\u{200d}🌸👩💻𠮟éE".chars().collect::<Vec<_>>()),
+            1 => any::<char>(),
+        ];
+        prop::collection::vec(character, 1..24).prop_map(String::from_iter)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { max_global_rejects: 1_000_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_part_of_a_poem_finds_the_poem(poem in poem(), from in 0_usize..24, length in 1_usize..24) {
+            let graphemes: Vec<&str> = poem.graphemes(true).collect();
+            let from = from.min(graphemes.len() - 1);
+            let part: String = graphemes.iter().skip(from).take(length).copied().collect();
+            let starts_with_mark = part.trim_start().nfkc().next().is_some_and(|c| "ゝゞ々〻〱〲〵ヽヾ".contains(c));
+            prop_assume!(!starts_with_mark);
+            // The part must stay the same graphemes outside the poem.
+            prop_assume!(part.graphemes(true).eq(graphemes.iter().skip(from).take(length).copied()));
+            let query = SearchKey::exact(&part);
+            prop_assume!(!query.is_empty());
+            let range = SearchKey::exact(&poem).find(&poem, query.as_str());
+            prop_assert!(range.is_some());
+            let marked = SearchKey::exact(&poem[range.unwrap()]);
+            prop_assert_eq!(marked.as_str(), query.as_str());
+        }
+
+        #[test]
+        fn keys_without_origins_are_the_same_keys(text in poem()) {
+            let (mut exact, mut loose) = (String::new(), String::new());
+            push_exact(&mut exact, &text);
+            push_loose_of(&mut loose, &exact);
+            prop_assert_eq!(SearchKey::exact(&text).text, exact.clone());
+            prop_assert_eq!(SearchKey::loose(&text).text, loose);
+        }
+
+        #[test]
+        fn keys_hold_no_control_characters(text in any::<String>()) {
+            prop_assert!(!SearchKey::exact(&text).as_str().contains(|c: char| c.is_control()));
+        }
+    }
+}
