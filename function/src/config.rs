@@ -16,7 +16,7 @@ pub struct Setting {
 }
 
 /// All settings.
-pub static SETTINGS: [Setting; 11] = [
+pub static SETTINGS: [Setting; 12] = [
     Setting {
         name: "WAKASHU_ARCHIVE",
         default: "none",
@@ -44,7 +44,7 @@ pub static SETTINGS: [Setting; 11] = [
     },
     Setting {
         name: "WAKASHU_CACHE_BYTES",
-        default: "33554432",
+        default: "67108864",
         what: "memory for pages, and for pictures fetched from a bucket",
     },
     Setting {
@@ -57,6 +57,11 @@ pub static SETTINGS: [Setting; 11] = [
         name: "WAKASHU_INVOKE_MODE",
         default: "BUFFERED",
         what: "on Lambda, the function URL's invoke mode: `BUFFERED` or `RESPONSE_STREAM`",
+    },
+    Setting {
+        name: "WAKASHU_DRILL",
+        default: "off",
+        what: "`on` lets a request with the header `wakashu-drill` make its handler panic, to see that it is contained",
     },
     Setting { name: "HOST", default: "127.0.0.1", what: "the address `serve` listens on" },
     Setting { name: "PORT", default: "3000", what: "the port `serve` listens on; 0 picks a free one" },
@@ -84,6 +89,8 @@ pub struct Config {
     pub log: Option<tracing::Level>,
     /// How the platform takes answers.
     pub invoke_mode: InvokeMode,
+    /// Whether requests may ask for a panic.
+    pub drill: bool,
     /// The address to listen on.
     pub host: String,
     /// The port to listen on.
@@ -135,10 +142,11 @@ impl Config {
             allowed_hosts: reader.list("WAKASHU_ALLOWED_HOSTS", host),
             allowed_origins: reader.list("WAKASHU_ALLOWED_ORIGINS", origin),
             refresh_seconds: reader.number("WAKASHU_REFRESH_SECONDS", 60, 1, 86_400),
-            cache_bytes: reader.number("WAKASHU_CACHE_BYTES", 32 << 20, 1 << 20, 64 << 30),
+            cache_bytes: reader.number("WAKASHU_CACHE_BYTES", 64 << 20, 1 << 20, 64 << 30),
             preload_bytes: reader.number("WAKASHU_PRELOAD_BYTES", 8 << 20, 0, 4 << 30),
             log: reader.parsed("WAKASHU_LOG", level).unwrap_or(Some(tracing::Level::INFO)),
             invoke_mode: reader.parsed("WAKASHU_INVOKE_MODE", invoke_mode).unwrap_or_default(),
+            drill: reader.parsed("WAKASHU_DRILL", on_or_off).unwrap_or_default(),
             host: reader.parsed("HOST", |text| Ok(text.to_owned())).unwrap_or_else(|| "127.0.0.1".to_owned()),
             port: u16::try_from(reader.number("PORT", 3000, 0, 65_535)).unwrap_or(3000),
         };
@@ -162,6 +170,7 @@ impl Config {
                 self.log.map_or_else(|| "off".to_owned(), |level| level.to_string().to_lowercase())
             }
             "WAKASHU_INVOKE_MODE" => self.invoke_mode.as_str().to_owned(),
+            "WAKASHU_DRILL" => if self.drill { "on" } else { "off" }.to_owned(),
             "HOST" => self.host.clone(),
             "PORT" => self.port.to_string(),
             _ => String::new(),
@@ -241,6 +250,14 @@ fn invoke_mode(text: &str) -> Result<InvokeMode, String> {
     mode.ok_or_else(|| "expected BUFFERED or RESPONSE_STREAM".to_owned())
 }
 
+fn on_or_off(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("expected on or off".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,6 +285,7 @@ mod tests {
             ("PORT", "70000"),
             ("WAKASHU_LOG", "loud"),
             ("WAKASHU_INVOKE_MODE", "stream"),
+            ("WAKASHU_DRILL", "yes"),
         ])
         .unwrap_err()
         .to_string();
@@ -279,6 +297,7 @@ mod tests {
             "PORT",
             "WAKASHU_LOG",
             "WAKASHU_INVOKE_MODE",
+            "WAKASHU_DRILL",
         ] {
             assert!(error.contains(name), "{name} in {error}");
         }

@@ -16,6 +16,8 @@ pub struct Context {
     pub access: Access,
     /// Where picture links begin, where that does not depend on the request.
     pub picture_base: Option<String>,
+    /// Whether requests may ask for a panic.
+    pub drill: bool,
     /// When the process began to serve.
     pub started: Instant,
     requests: RequestIds,
@@ -25,7 +27,14 @@ impl Context {
     /// Puts the parts together.
     #[must_use]
     pub fn new(state: Arc<ArchiveState>, access: Access, picture_base: Option<String>) -> Self {
-        Self { state, access, picture_base, started: Instant::now(), requests: RequestIds::new() }
+        let (started, requests) = (Instant::now(), RequestIds::new());
+        Self { state, access, picture_base, drill: false, started, requests }
+    }
+
+    /// Lets requests ask for a panic, or not.
+    #[must_use]
+    pub fn with_drill(self, drill: bool) -> Self {
+        Self { drill, ..self }
     }
 
     /// Returns a new id, by which a request is found in the log.

@@ -31,6 +31,9 @@ pub struct PictureBase(pub String);
 #[derive(Debug, Clone)]
 pub struct PlatformRequestId(pub String);
 
+/// The header that asks for a panic where `WAKASHU_DRILL` allows it.
+const DRILL: &str = "wakashu-drill";
+
 /// Returns the router. Every path that is not here is 404.
 pub fn router(context: Arc<Context>) -> Router {
     Router::new()
@@ -114,6 +117,9 @@ async fn answer_mcp(
             error::invalid_request("the Content-Type must be application/json"),
         ));
     }
+    if context.drill && headers.is_some_and(|headers| headers.contains_key(DRILL)) {
+        ask_for_a_panic();
+    }
     let body = match body::read(body).await {
         Ok(body) => body,
         Err(refused) => {
@@ -121,6 +127,11 @@ async fn answer_mcp(
         }
     };
     respond(mcp::answer(&body, door, log).await)
+}
+
+#[expect(clippy::panic, reason = "what a drill is for")]
+fn ask_for_a_panic() -> ! {
+    panic!("this is a drill")
 }
 
 /// Tells whether the body says it is JSON, or says nothing.

@@ -46,7 +46,7 @@ enum Door {
 fn main() -> ExitCode {
     // Lambda starts the program without arguments; whoever names a door gets it there too.
     let on_lambda = door::lambda::is_here() && std::env::args_os().len() <= 1;
-    match if on_lambda { start_on_lambda() } else { start(Arguments::parse()) } {
+    match if on_lambda { start_on_lambda() } else { start(&Arguments::parse()) } {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             log::flush();
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn start(arguments: Arguments) -> anyhow::Result<()> {
+fn start(arguments: &Arguments) -> anyhow::Result<()> {
     let given = |name: &str| match (&arguments.door, name) {
         (Door::Serve { archive, .. } | Door::Stdio { archive }, "WAKASHU_ARCHIVE") => archive.clone(),
         (Door::Serve { host, .. }, "HOST") => host.clone(),

@@ -67,7 +67,7 @@ impl Server {
         };
         let base = config.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
         let state = open_state(config).await;
-        let context = Arc::new(Context::new(state, access, Some(base)));
+        let context = Arc::new(Context::new(state, access, Some(base)).with_drill(config.drill));
         let refresh_every = Duration::from_secs(config.refresh_seconds);
         Ok(Self { listener, address, context, refresh_every })
     }
@@ -118,7 +118,8 @@ pub async fn serve_lambda(config: &Config) -> Result<(), anyhow::Error> {
         origins: config.allowed_origins.clone(),
         function_urls: true,
     };
-    let context = Arc::new(Context::new(Arc::new(state), access, config.public_url.clone()));
+    let context = Context::new(Arc::new(state), access, config.public_url.clone());
+    let context = Arc::new(context.with_drill(config.drill));
     let every = Duration::from_secs(config.refresh_seconds);
     lambda::run(context, config.invoke_mode, every).await.map_err(anyhow::Error::from_boxed)
 }
