@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use heic_decoder::HeifError;
 use wakashu_archive::MediaType;
 
 use super::{DEEP_PEAK_BYTES, Facts, Piece, hevc, pixels};
@@ -17,9 +18,11 @@ const EMPTY_EXIF: &[u8] = b"\0\0\0\0MM\0*\0\0\0\x08\0\0\0\0\0\0";
 type BoxPiece = Piece<[u8; 4]>;
 
 pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
-    let undecodable =
-        |reason: heic_decoder::HeifError| Problem::undecodable(MediaType::Heic, reason.to_string());
-    let info = guarded(MediaType::Heic, || heic_decoder::probe(bytes).map_err(undecodable))?;
+    let problem = |error: HeifError| match error {
+        HeifError::Truncated { .. } => Problem::cut_short(MediaType::Heic, "its boxes run past its end"),
+        other => Problem::undecodable(MediaType::Heic, other.to_string()),
+    };
+    let info = guarded(MediaType::Heic, || heic_decoder::probe(bytes).map_err(problem))?;
     let side = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     let coded = (side(info.coded_width), side(info.coded_height));
     let largest =
