@@ -24,7 +24,8 @@ pub fn envelope() -> Value {
 
 /// Returns a modern request's body.
 #[must_use]
-pub fn modern_body(method: &str, mut params: Value) -> Value {
+pub fn modern_body(method: &str, params: &Value) -> Value {
+    let mut params = params.clone();
     params["_meta"] = envelope();
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
 }
@@ -46,7 +47,7 @@ pub fn post(body: impl Into<Vec<u8>>) -> HttpRequest {
 
 /// Returns a modern request with all its headers.
 #[must_use]
-pub fn modern(method: &str, params: Value) -> HttpRequest {
+pub fn modern(method: &str, params: &Value) -> HttpRequest {
     let name = match method {
         "tools/call" | "prompts/get" => params["name"].as_str(),
         "resources/read" => params["uri"].as_str(),

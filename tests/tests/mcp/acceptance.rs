@@ -118,7 +118,7 @@ fn acceptance_8_5_a_rank_range_with_a_comma_is_refused() {
 #[test]
 fn acceptance_8_6_the_list_of_tools_shows_the_ranking_tool_by_its_title() {
     let server = server();
-    for request in [legacy("tools/list", &json!({})), modern("tools/list", json!({}))] {
+    for request in [legacy("tools/list", &json!({})), modern("tools/list", &json!({}))] {
         let tools = server.send(&request).result()["tools"].as_array().unwrap().clone();
         let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
         assert_eq!(names[..4], ["index_status", "list_rounds", "get_wakashu_ranking", "get_poem"]);
@@ -171,7 +171,7 @@ fn acceptance_8_8_an_error_reads_as_a_sentence_in_any_client() {
         call("get_wakashu_ranking", &json!({ "round_title": "第99回" })),
         modern(
             "tools/call",
-            json!({ "name": "get_wakashu_ranking", "arguments": { "round_title": "第99回" } }),
+            &json!({ "name": "get_wakashu_ranking", "arguments": { "round_title": "第99回" } }),
         ),
     ] {
         let reply = server.send(&request);

@@ -9,3 +9,6 @@
 
 mod acceptance;
 mod clients;
+mod doors;
+mod eras;
+mod fixture;
