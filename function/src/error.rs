@@ -23,6 +23,12 @@ impl Detail {
         Self(text)
     }
 
+    /// Keeps a remark of this program's own.
+    #[must_use]
+    pub fn note(text: &'static str) -> Self {
+        Self(text.to_owned())
+    }
+
     /// Returns the text, for the log.
     #[must_use]
     pub fn for_log(&self) -> &str {

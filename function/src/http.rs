@@ -71,7 +71,7 @@ async fn serve_mcp(State(context): State<Arc<Context>>, request: Request<Body>) 
     let answered = AssertUnwindSafe(answered).catch_unwind().await;
     let (mut response, bytes) = answered.unwrap_or_else(|_| {
         tracing::error!(request = &*request_id, "a handler panicked");
-        respond(rpc_failure(500, error::internal(&request_id)))
+        respond(rpc_failure(500, &error::internal(&request_id)))
     });
     if parts.method != Method::POST {
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
@@ -106,15 +106,15 @@ async fn answer_mcp(
             Refusal::Host => "this Host is not answered here",
             Refusal::Origin => "this Origin is not answered here",
         };
-        return respond(rpc_failure(403, error::invalid_request(rule)));
+        return respond(rpc_failure(403, &error::invalid_request(rule)));
     }
     if method != Method::POST {
-        return respond(rpc_failure(405, error::invalid_request("this endpoint takes POST")));
+        return respond(rpc_failure(405, &error::invalid_request("this endpoint takes POST")));
     }
     if !headers.is_none_or(is_json) {
         return respond(rpc_failure(
             415,
-            error::invalid_request("the Content-Type must be application/json"),
+            &error::invalid_request("the Content-Type must be application/json"),
         ));
     }
     if context.drill && headers.is_some_and(|headers| headers.contains_key(DRILL)) {
@@ -123,7 +123,7 @@ async fn answer_mcp(
     let body = match body::read(body).await {
         Ok(body) => body,
         Err(refused) => {
-            return respond(rpc_failure(refused.status(), error::invalid_request(refused.sentence())));
+            return respond(rpc_failure(refused.status(), &error::invalid_request(refused.sentence())));
         }
     };
     respond(mcp::answer(&body, door, log).await)
@@ -142,7 +142,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// A JSON-RPC error for a request whose message was never read.
-fn rpc_failure(status: u16, error: error::RpcError) -> Reply {
+fn rpc_failure(status: u16, error: &error::RpcError) -> Reply {
     let mut answer = Answer::default();
     error.write(&mut answer, None);
     Reply { status, answer: Some(answer) }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
+use tokio::sync::OnceCell;
 use wakashu_archive::{
-    Archive, ArchiveError, ArchivedChunk, ArchivedRendition, ContentHash, Opening, PageView, Span,
+    Archive, ArchiveError, ArchivedChunk, ArchivedRendition, Column, ContentHash, Opening, PageView, Span,
     TAIL_BYTES, Trailer, verify_original, verify_rendition,
 };
 use wakashu_storage::{Object, StorageError, Tail};
@@ -26,6 +27,15 @@ pub enum ReadError {
     /// The bytes are not what the archive promises.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
+    /// The archive was written without this search column.
+    #[error("the archive has no such search column")]
+    NoColumn,
+    /// The search column does not fit into the cache.
+    #[error("a search column has {bytes} bytes; WAKASHU_CACHE_BYTES must be at least that")]
+    ColumnTooLarge {
+        /// Size of the column.
+        bytes: u64,
+    },
 }
 
 impl From<StorageError> for ReadError {
@@ -40,6 +50,18 @@ pub struct Index {
     archive: Archive,
     held: Held,
     cache: Arc<ReadCache>,
+    columns: [OnceCell<Column>; 3],
+}
+
+/// A search column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnName {
+    /// Poems, readings, accounts.
+    Text,
+    /// Prompts.
+    Prompt,
+    /// Honka URLs.
+    Honka,
 }
 
 /// Where the archive's bytes are.
@@ -82,7 +104,12 @@ impl Index {
             }
             Err(error) => return Err(error.into()),
         };
-        Ok(Self { archive, held: Held::Remote(object), cache: Arc::clone(cache) })
+        Ok(Self {
+            archive,
+            held: Held::Remote(object),
+            cache: Arc::clone(cache),
+            columns: Default::default(),
+        })
     }
 
     /// Opens an archive that lies in memory as a whole.
@@ -100,7 +127,7 @@ impl Index {
             }
             Err(error) => return Err(error.into()),
         };
-        Ok(Self { archive, held: Held::Whole(whole), cache })
+        Ok(Self { archive, held: Held::Whole(whole), cache, columns: Default::default() })
     }
 
     /// Returns the archive's trailer and root.
@@ -147,6 +174,29 @@ impl Index {
         };
         verify_original(rendition, &bytes)?;
         Ok(bytes)
+    }
+
+    /// Returns a search column: verified on first use, then kept. From storage it is fetched once, and only if
+    /// it fits what the cache may hold.
+    pub async fn column(&self, name: ColumnName) -> Result<Column, ReadError> {
+        let trailer = self.archive.trailer();
+        let (cell, reference) = match (&self.columns, name) {
+            ([cell, _, _], ColumnName::Text) => (cell, trailer.text_column),
+            ([_, cell, _], ColumnName::Prompt) => (cell, trailer.prompt_column),
+            ([_, _, cell], ColumnName::Honka) => (cell, trailer.honka_column),
+        };
+        let reference = reference.ok_or(ReadError::NoColumn)?;
+        let read = async || {
+            let bytes = match &self.held {
+                Held::Whole(whole) => slice(whole, reference.span()),
+                Held::Remote(_) if reference.length > self.cache.capacity_bytes => {
+                    return Err(ReadError::ColumnTooLarge { bytes: reference.length });
+                }
+                Held::Remote(object) => object.read(reference.span()).await?,
+            };
+            Ok(Column::open(&reference, &bytes, self.archive.root().entries.to_native())?)
+        };
+        cell.get_or_try_init(read).await.cloned()
     }
 
     fn picture_of(&self, whole: &Bytes, rendition: &ArchivedRendition) -> Result<Bytes, ReadError> {

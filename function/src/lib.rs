@@ -15,6 +15,7 @@ pub mod log;
 mod mcp;
 mod request_log;
 pub mod run;
+mod search;
 mod snapshot;
 pub mod tools;
 mod uri;

@@ -10,6 +10,7 @@ mod get_wakashu_ranking;
 mod index_status;
 mod list_rounds;
 pub(crate) mod rounds;
+mod search_poems;
 
 pub(crate) use list_rounds::write_round as list_rounds_row;
 
@@ -96,8 +97,13 @@ pub struct Call<'a> {
 }
 
 /// All tools, in the order they are listed. The one without arguments comes first.
-pub static TOOLS: [&Tool; 4] =
-    [&index_status::TOOL, &list_rounds::TOOL, &get_wakashu_ranking::TOOL, &get_poem::TOOL];
+pub static TOOLS: [&Tool; 5] = [
+    &index_status::TOOL,
+    &list_rounds::TOOL,
+    &get_wakashu_ranking::TOOL,
+    &get_poem::TOOL,
+    &search_poems::TOOL,
+];
 
 /// Finds a tool by name.
 #[must_use]

@@ -18,11 +18,7 @@ const MAX_VALUES: usize = 100;
 /// Suggestions for how a round is presented.
 const STYLES: [&str; 3] = ["やさしく", "解説つき", "朗読用"];
 
-pub(super) async fn complete(
-    request: &Request<'_>,
-    door: Door<'_>,
-    out: &mut Answer,
-) -> Result<(), RpcError> {
+pub(super) fn complete(request: &Request<'_>, door: Door<'_>, out: &mut Answer) -> Result<(), RpcError> {
     let members = |raw: Option<_>| raw.and_then(Members::read).unwrap_or_default();
     let reference = members(request.params.reference);
     let argument = members(request.params.argument);

@@ -46,7 +46,7 @@ pub(super) async fn answer(
             Ok(())
         }
         "prompts/get" => prompts::get(request, door, out).await,
-        "completion/complete" => completion::complete(request, door, out).await,
+        "completion/complete" => completion::complete(request, door, out),
         "initialize" if !era.is_modern() => initialize(request, door, out, log),
         "ping" if !era.is_modern() => Ok(()),
         _ => Err(error::method_not_found(era.is_modern())),

@@ -132,7 +132,7 @@ struct Sums {
 impl Sums {
     fn with(self, entry: &ArchivedEntry, size: Size, links: &Links) -> Self {
         let text = cut(entry);
-        let remark = if text.is_cut { links.remark_length() } else { 0 };
+        let remark = if text.shortened { links.remark_length() } else { 0 };
         let mut bytes = TEXT_OPEN.len() + text.escaped.len() + remark + TEXT_CLOSE.len() + 1;
         let mut characters = text.characters + remark;
         let mut pictures = self.pictures;
@@ -169,7 +169,7 @@ impl Size {
 /// An entry's text as far as one answer can hold it.
 struct Cut<'a> {
     escaped: &'a str,
-    is_cut: bool,
+    shortened: bool,
     characters: usize,
 }
 
@@ -177,9 +177,9 @@ fn cut(entry: &ArchivedEntry) -> Cut<'_> {
     let characters = entry.text_characters.to_native() as usize;
     let most = MAX_TEXT_CHARACTERS - 2 * REMARK_CHARACTERS;
     if characters <= most && entry.text.len() <= MAX_ENTRY_TEXT_BYTES {
-        return Cut { escaped: &entry.text, is_cut: false, characters };
+        return Cut { escaped: &entry.text, shortened: false, characters };
     }
-    Cut { escaped: prefix(&entry.text, most, MAX_ENTRY_TEXT_BYTES), is_cut: true, characters: most }
+    Cut { escaped: prefix(&entry.text, most, MAX_ENTRY_TEXT_BYTES), shortened: true, characters: most }
 }
 
 /// Returns the longest part of an escaped text, from its start, within both limits; never cuts an escape.
@@ -288,7 +288,7 @@ fn write_text_block(out: &mut Answer, held: &Held, entry: &ArchivedEntry, links:
 pub(crate) fn write_text(out: &mut Answer, held: &Held, entry: &ArchivedEntry, links: &Links) {
     let text = cut(entry);
     out.escaped(&held.page, text.escaped);
-    if text.is_cut {
+    if text.shortened {
         links.write_remark(out, entry);
     }
     match entry.picture.as_ref() {

@@ -1,0 +1,257 @@
+//! Looking for poems: a query's terms against the archive's search columns.
+
+use memchr::memmem::Finder;
+use wakashu_archive::{ArchivedRound, Column, Keys, SearchKey, finder};
+
+use crate::index::{ColumnName, Index, ReadError};
+
+/// Most terms in one query.
+const MAX_TERMS: usize = 8;
+
+/// Which field of the text column holds the account.
+const ACCOUNT_FIELD: usize = 2;
+
+/// Where a term looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// Poem, reading and account.
+    Text,
+    Account,
+    Prompt,
+    Honka,
+}
+
+#[derive(Debug)]
+struct Term {
+    scope: Scope,
+    exact: SearchKey,
+    loose: SearchKey,
+}
+
+/// What a reader looks for: all terms must match.
+#[derive(Debug)]
+pub(crate) struct Query {
+    terms: Vec<Term>,
+    round: Option<String>,
+}
+
+/// Why a query cannot be searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    Empty,
+    TooManyTerms,
+}
+
+impl Query {
+    /// Reads a query: terms separated by blanks, each with an optional `account:`, `prompt:`, `honka:` or `round:`.
+    pub(crate) fn parse(text: &str) -> Result<Self, Refused> {
+        let mut query = Self { terms: Vec::new(), round: None };
+        for word in text.split_whitespace() {
+            let (scope, rest) = match word.split_once([':', '：']) {
+                Some((name, rest)) if name.eq_ignore_ascii_case("account") => (Scope::Account, rest),
+                Some((name, rest)) if name.eq_ignore_ascii_case("prompt") => (Scope::Prompt, rest),
+                Some((name, rest)) if name.eq_ignore_ascii_case("honka") => (Scope::Honka, rest),
+                Some((name, rest)) if name.eq_ignore_ascii_case("round") => {
+                    query.round = Some(rest.to_owned()).filter(|title| !title.is_empty());
+                    continue;
+                }
+                _ => (Scope::Text, word),
+            };
+            let (exact, loose) = (SearchKey::exact(rest), SearchKey::loose(rest));
+            if !exact.is_empty() {
+                query.terms.push(Term { scope, exact, loose });
+            }
+            if query.terms.len() > MAX_TERMS {
+                return Err(Refused::TooManyTerms);
+            }
+        }
+        // The longest term is the rarest, most likely: it is scanned for, the others are checked where it matches.
+        query.terms.sort_by_key(|term| std::cmp::Reverse(term.exact.as_str().len()));
+        if query.terms.is_empty() { Err(Refused::Empty) } else { Ok(query) }
+    }
+
+    /// Returns the title of the round the query keeps to, if it names one.
+    pub(crate) fn round(&self) -> Option<&str> {
+        self.round.as_deref()
+    }
+
+    /// Marks the first term that is found in `text`.
+    pub(crate) fn mark(&self, text: &str, loose: bool) -> Option<String> {
+        let key = if loose { SearchKey::loose(text) } else { SearchKey::exact(text) };
+        let terms = self.terms.iter().filter(|term| matches!(term.scope, Scope::Text | Scope::Account));
+        let mut ranges = terms.filter_map(|term| key.find(text, term.needle(loose)));
+        let range = ranges.next()?;
+        let (before, rest) = text.split_at_checked(range.start)?;
+        let (inside, after) = rest.split_at_checked(range.end - range.start)?;
+        Some(format!("{before}【{inside}】{after}"))
+    }
+}
+
+impl Term {
+    fn needle(&self, loose: bool) -> &str {
+        if loose { self.loose.as_str() } else { self.exact.as_str() }
+    }
+}
+
+/// An entry that matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hit {
+    /// Its place in the archive.
+    pub(crate) ordinal: usize,
+    /// Whether it matches only when spelling is taken loosely.
+    pub(crate) loose: bool,
+}
+
+/// The entries that match, best first.
+#[derive(Debug, Default)]
+pub(crate) struct Hits {
+    pub(crate) hits: Vec<Hit>,
+    /// Whether there are more than were asked for.
+    pub(crate) more: bool,
+}
+
+/// Finds hits `from..from + limit`: exact before loose, then by how early the match is, then by round and rank.
+///
+/// The loose keys are looked at only if the exact ones do not fill the page.
+pub(crate) async fn search(
+    index: &Index,
+    query: &Query,
+    round: Option<&ArchivedRound>,
+    from: usize,
+    limit: usize,
+) -> Result<Hits, ReadError> {
+    let within = match round {
+        Some(round) => index.archive().ordinals_of(round),
+        None => 0..index.archive().root().entries.to_native() as usize,
+    };
+    let mut columns = Columns::default();
+    for term in &query.terms {
+        let slot = columns.slot(term.scope);
+        if slot.is_none() {
+            *slot = Some(index.column(term.scope.column()).await?);
+        }
+    }
+    // One more than the page holds tells whether there is another page.
+    let wanted = from.saturating_add(limit).saturating_add(1);
+    let mut found = columns.matching(query, &within, false);
+    let mut hits: Vec<Hit> = best(&mut found, wanted).map(|ordinal| Hit { ordinal, loose: false }).collect();
+    if hits.len() < wanted {
+        let mut exact: Vec<usize> = hits.iter().map(|hit| hit.ordinal).collect();
+        exact.sort_unstable();
+        let mut found = columns.matching(query, &within, true);
+        found.retain(|packed| exact.binary_search(&ordinal_of(*packed)).is_err());
+        hits.extend(best(&mut found, wanted - exact.len()).map(|ordinal| Hit { ordinal, loose: true }));
+    }
+    let more = hits.len() == wanted;
+    Ok(Hits { hits: hits.into_iter().skip(from).take(limit).collect(), more })
+}
+
+impl Scope {
+    fn column(self) -> ColumnName {
+        match self {
+            Self::Text | Self::Account => ColumnName::Text,
+            Self::Prompt => ColumnName::Prompt,
+            Self::Honka => ColumnName::Honka,
+        }
+    }
+}
+
+/// The columns a query needs.
+#[derive(Debug, Default)]
+struct Columns {
+    text: Option<Column>,
+    prompt: Option<Column>,
+    honka: Option<Column>,
+}
+
+impl Columns {
+    fn slot(&mut self, scope: Scope) -> &mut Option<Column> {
+        match scope.column() {
+            ColumnName::Text => &mut self.text,
+            ColumnName::Prompt => &mut self.prompt,
+            ColumnName::Honka => &mut self.honka,
+        }
+    }
+
+    /// Returns the keys a term is compared with; a column without loose keys is compared exactly.
+    fn keys(&self, term: &Term, loose: bool) -> Option<(&Keys, bool)> {
+        let column = match term.scope.column() {
+            ColumnName::Text => self.text.as_ref(),
+            ColumnName::Prompt => self.prompt.as_ref(),
+            ColumnName::Honka => self.honka.as_ref(),
+        }?;
+        match column.loose().filter(|_| loose) {
+            Some(keys) => Some((keys, true)),
+            None => Some((column.exact(), false)),
+        }
+    }
+
+    /// Returns all entries that match every term, each packed with how early it does.
+    fn matching(&self, query: &Query, within: &std::ops::Range<usize>, loose: bool) -> Vec<u64> {
+        let mut found = Vec::new();
+        let Some((first, others)) = query.terms.split_first() else { return found };
+        let Some((keys, loosely)) = self.keys(first, loose) else { return found };
+        let needle = finder(first.needle(loosely));
+        let others: Vec<(&Term, &Keys, Finder<'_>)> = others
+            .iter()
+            .filter_map(|term| {
+                let (keys, loosely) = self.keys(term, loose)?;
+                Some((term, keys, finder(term.needle(loosely))))
+            })
+            .collect();
+        keys.scan(&needle, |ordinal, position| {
+            let fits = within.contains(&ordinal)
+                && (first.scope != Scope::Account || contains(first.scope, keys, &needle, ordinal))
+                && others.iter().all(|(term, keys, needle)| contains(term.scope, keys, needle, ordinal));
+            if fits {
+                found.push(packed(position, ordinal));
+            }
+        });
+        found
+    }
+}
+
+fn contains(scope: Scope, keys: &Keys, needle: &Finder<'_>, ordinal: usize) -> bool {
+    let place =
+        if scope == Scope::Account { keys.field(ordinal, ACCOUNT_FIELD) } else { keys.entry(ordinal) };
+    needle.find(place).is_some()
+}
+
+fn packed(position: usize, ordinal: usize) -> u64 {
+    ((position as u64) << 32) | (ordinal as u64 & u64::from(u32::MAX))
+}
+
+fn ordinal_of(packed: u64) -> usize {
+    usize::try_from(packed & u64::from(u32::MAX)).unwrap_or(usize::MAX)
+}
+
+/// Returns the `wanted` best of what was found, in order, without sorting the rest.
+fn best(found: &mut Vec<u64>, wanted: usize) -> impl Iterator<Item = usize> {
+    if wanted > 0 && found.len() > wanted {
+        found.select_nth_unstable(wanted - 1);
+    }
+    found.truncate(wanted);
+    found.sort_unstable();
+    found.iter().map(|packed| ordinal_of(*packed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_and_prefixes_are_read() {
+        let query = Query::parse("花　account:@Lap ROUND：第1回 honka:wiki").unwrap();
+        assert_eq!(query.round(), Some("第1回"));
+        let scopes: Vec<Scope> = query.terms.iter().map(|term| term.scope).collect();
+        assert_eq!(scopes, [Scope::Account, Scope::Honka, Scope::Text]);
+    }
+
+    #[test]
+    fn nothing_to_look_for_is_refused() {
+        for text in ["", " 　\n", "account:", "round:第1回", "\u{200b}"] {
+            assert_eq!(Query::parse(text).map(|_| ()), Err(Refused::Empty), "{text:?}");
+        }
+        assert_eq!(Query::parse(&"あ ".repeat(9)).map(|_| ()), Err(Refused::TooManyTerms));
+    }
+}

@@ -1,0 +1,183 @@
+//! `search_poems`: poems by a part of their text, reading or account, with the match marked.
+
+use futures_util::future::try_join_all;
+use wakashu_archive::{ArchivedEntry, ArchivedRound, unescape};
+
+use crate::answer::Answer;
+use crate::cursor::Cursor;
+use crate::error::{Detail, Received, ToolError};
+use crate::index::Index;
+use crate::search::{self, Hit, Query, Refused};
+use crate::snapshot::shortened;
+use crate::tools::arguments::refuse_form;
+use crate::tools::{Call, Kind, Parameter, Tool, rounds};
+use crate::uri;
+
+/// Most characters of a poem in a hit.
+const MAX_POEM_CHARACTERS: usize = 800;
+
+pub(super) static TOOL: Tool = Tool {
+    name: "search_poems",
+    title: "歌を探す",
+    description: "「{title}」の歌を、歌・よみ・投稿者の一部から探します。かなの種類、新旧の字体、濁点や歴史的仮名遣いの違いは吸収されます。空白で区切るとすべてを含む歌を探し、account: prompt: honka: round: を前に付けると探す場所を絞れます。画像は返しません。",
+    version: "1.0.0",
+    category: "search",
+    tags: &["和歌", "検索"],
+    examples: &[
+        r#"{"query":"花"}"#,
+        r#"{"query":"雲 月 round:第1回"}"#,
+        r#"{"query":"account:@Laptop","limit":5}"#,
+    ],
+    needs_index: true,
+    parameters: &[
+        Parameter {
+            name: "query",
+            kind: Kind::Text { max_characters: 200 },
+            description: "探す言葉。例: 花、雲 月、account:@Laptop、prompt:moon。",
+            default: None,
+            required: true,
+        },
+        Parameter {
+            name: "limit",
+            kind: Kind::Integer { minimum: 1, maximum: 50 },
+            description: "一度に返す件数。",
+            default: Some("10"),
+            required: false,
+        },
+        Parameter {
+            name: "cursor",
+            kind: Kind::Text { max_characters: 200 },
+            description: "前の答えの nextCursor。",
+            default: None,
+            required: false,
+        },
+    ],
+    output_schema: Some(concat!(
+        r#"{"type":"object","required":["hits"],"properties":{"nextCursor":{"type":"string"},"#,
+        r#""hits":{"type":"array","items":{"type":"object","required":["round","rank","account","poem","match","uri"],"#,
+        r#""properties":{"round":{"type":"string"},"rank":{"type":"integer"},"account":{"type":"string"},"#,
+        r#""poem":{"type":"string"},"yomi":{"type":"string"},"match":{"type":"string","enum":["exact","loose"]},"#,
+        r#""uri":{"type":"string"}}}}}}"#
+    )),
+    run: |call, out| Box::pin(run(call, out)),
+};
+
+/// A hit as it is shown.
+struct Shown {
+    round: String,
+    rank: u32,
+    account: String,
+    poem: String,
+    yomi: Option<String>,
+    kind: &'static str,
+    uri: String,
+}
+
+async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
+    let Some(index) = call.snapshot.index() else {
+        return Err(ToolError::IndexUnavailable { configured: call.snapshot.is_configured() });
+    };
+    let query = Query::parse(call.arguments.text("query").unwrap_or_default()).map_err(refuse)?;
+    let limit = usize::try_from(call.arguments.integer("limit").unwrap_or(10)).unwrap_or(10);
+    let digest = index.archive().digest();
+    let from = match call.arguments.text("cursor") {
+        None => 0,
+        Some(cursor) => Cursor::parse(cursor, digest).ok_or_else(|| refuse_form(&TOOL, "cursor"))?.offset,
+    };
+    let round = query.round().map(|title| rounds::find(index, TOOL.name, title)).transpose()?;
+    let found = search::search(index, &query, round, from, limit).await?;
+    let shown = try_join_all(found.hits.iter().map(|hit| show(index, &query, *hit))).await?;
+
+    let mut text = match shown.len() {
+        0 if from == 0 => "見つかりませんでした。言葉を短くするか、かなで試してください。".to_owned(),
+        0 => "続きはありません。".to_owned(),
+        count => format!("{count}件見つかりました。全文と画像は get_poem で読めます。"),
+    };
+    for hit in &shown {
+        text.push_str(&format!("\n\n{} {}位：{}\n{}", hit.round, hit.rank, hit.account, hit.poem));
+        if let Some(yomi) = &hit.yomi {
+            text.push_str(&format!("\nよみ: {yomi}"));
+        }
+        if hit.kind == "loose" {
+            text.push_str("\n（表記の違いを許した一致）");
+        }
+    }
+    if found.more {
+        text.push_str("\n\n続きがあります。nextCursor を cursor に渡してください。");
+    }
+    out.raw(r#""content":[{"type":"text","text":"#).string(&text).raw(r#"}],"structuredContent":{"hits":["#);
+    for (at, hit) in shown.iter().enumerate() {
+        out.raw(if at == 0 { "" } else { "," });
+        write_hit(out, hit);
+    }
+    out.raw("]");
+    if found.more {
+        out.raw(r#","nextCursor":"#).string(&Cursor { offset: from + shown.len() }.encode(digest));
+    }
+    out.raw("}");
+    Ok(())
+}
+
+fn refuse(refused: Refused) -> ToolError {
+    let (expected, constraint) = match refused {
+        Refused::Empty => ("探す言葉をひとつ以上、空白以外の文字で渡してください。", "format"),
+        Refused::TooManyTerms => ("言葉は8つまでにしてください。", "length"),
+    };
+    ToolError::Validation {
+        field: "query".to_owned(),
+        expected: expected.to_owned(),
+        received: Received::Text,
+        constraint,
+    }
+}
+
+async fn show(index: &Index, query: &Query, hit: Hit) -> Result<Shown, ToolError> {
+    let lost = || ToolError::Internal(Detail::note("a hit lies outside the archive"));
+    let (round, chunk, position) = index.archive().locate(hit.ordinal).ok_or_else(lost)?;
+    let page = index.page(chunk).await?;
+    let entry = page.entries.get(position).ok_or_else(lost)?;
+    Ok(shown(query, hit, round, entry))
+}
+
+/// Marks the match where it is: in the poem, else in the reading, else in the account.
+fn shown(query: &Query, hit: Hit, round: &ArchivedRound, entry: &ArchivedEntry) -> Shown {
+    let poem = unescape(entry.poem_escaped());
+    let account = unescape(entry.account_escaped());
+    let marked_poem = query.mark(&poem, hit.loose);
+    let yomi = entry.yomi.as_ref().filter(|_| marked_poem.is_none()).map(|yomi| unescape(yomi));
+    let marked_yomi = yomi.and_then(|yomi| query.mark(&yomi, hit.loose));
+    let in_text = marked_poem.is_some() || marked_yomi.is_some();
+    let marked_account = if in_text { None } else { query.mark(&account, hit.loose) };
+    Shown {
+        round: shortened(&round.title, 200),
+        rank: entry.rank.to_native(),
+        account: shortened(&marked_account.unwrap_or_else(|| account.into_owned()), 200),
+        poem: around_mark(&marked_poem.unwrap_or_else(|| poem.into_owned())),
+        yomi: marked_yomi.map(|yomi| around_mark(&yomi)),
+        kind: if hit.loose { "loose" } else { "exact" },
+        uri: format!("wakashu://rounds/{}/{}", uri::encode(&round.title), entry.rank.to_native()),
+    }
+}
+
+/// Cuts a long text down to the part around its mark.
+fn around_mark(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= MAX_POEM_CHARACTERS {
+        return text.to_owned();
+    }
+    let mark = text.find('【').and_then(|at| text.get(..at)).map_or(0, |before| before.chars().count());
+    let from = mark.saturating_sub(MAX_POEM_CHARACTERS / 2).min(count - MAX_POEM_CHARACTERS);
+    let part: String = text.chars().skip(from).take(MAX_POEM_CHARACTERS).collect();
+    let before = if from > 0 { "…" } else { "" };
+    let after = if from + MAX_POEM_CHARACTERS < count { "…" } else { "" };
+    format!("{before}{part}{after}")
+}
+
+fn write_hit(out: &mut Answer, hit: &Shown) {
+    out.raw(r#"{"round":"#).string(&hit.round).raw(r#","rank":"#).number(u64::from(hit.rank));
+    out.raw(r#","account":"#).string(&hit.account).raw(r#","poem":"#).string(&hit.poem);
+    if let Some(yomi) = &hit.yomi {
+        out.raw(r#","yomi":"#).string(yomi);
+    }
+    out.raw(r#","match":"#).string(hit.kind).raw(r#","uri":"#).string(&hit.uri).raw("}");
+}
