@@ -219,8 +219,11 @@ pub fn build(request: &BuildRequest, report: &Report) -> Result<BuildOutcome, Bu
         source,
     };
     let collection = walk::walk(&request.wakashu_dir)?;
+    let (rounds, entries) = (collection.rounds.len(), collection.entry_count());
+    tracing::info!(rounds, entries, threads = request.threads, "collection walked");
     // Made before the long work, so that an output that cannot be written is known at once.
     let temporary = TemporaryFile::create(&request.output).map_err(output_error)?;
+    tracing::info!(directory = ?request.cache_dir, "cache of renditions");
     let cache = request.cache_dir.as_deref().map_or_else(Cache::disabled, Cache::open);
     let reader = EntryReader {
         root: &request.wakashu_dir,
@@ -312,6 +315,10 @@ impl<'a> Assembly<'a> {
         for input in &collection.inputs {
             assembly.built_from.file(input);
             assembly.summary.bytes_in += input.bytes;
+        }
+        if collection.rounds.is_empty() {
+            // Not even when told to keep going: the wrong directory must not come out as an empty archive.
+            assembly.writer = None;
         }
         assembly.give_up_if_failed();
         Ok(assembly)

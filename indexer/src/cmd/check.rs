@@ -14,6 +14,7 @@ use crate::report::Report;
 
 mod archive;
 mod collection;
+mod columns;
 mod tiling;
 
 /// What was looked at.

@@ -96,6 +96,16 @@ fn keep_going_leaves_bad_entries_out_and_says_so() {
 }
 
 #[test]
+fn the_wrong_directory_never_becomes_an_empty_archive() {
+    let place = Place::new().file("memo.txt", "");
+    for more in ["--keep-going", "--no-progress"] {
+        let run = place.run(["build", "wakashu_dir", "-o", "out", "--no-cache", more]);
+        assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{more}");
+        assert_eq!(place.out_names(), [""; 0]);
+    }
+}
+
+#[test]
 fn warnings_fail_only_when_strict() {
     let place = Place::small().text("第2回/1-a").directory("第3回").file("memo.txt", "");
     let run = place.run(["build", "wakashu_dir", "-o", "out", "--no-cache", "--json"]);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use wakashu_archive::{ContentHash, Reference, Trailer};
 use wakashu_indexer::cmd::check::{CheckOutcome, CheckRequest, check};
 use wakashu_indexer::report::Report;
 
@@ -90,4 +91,76 @@ fn a_name_that_is_another_digest_is_noticed() {
     let plain = place.path().join("latest.wakashu");
     fs::rename(&wrong, &plain).unwrap();
     assert_eq!(checked(&plain).tally.errors, 0);
+}
+
+/// Writes columns, root and trailer anew after the last page, every hash right.
+fn with_tail(bytes: &[u8], columns: [&[u8]; 3], gap: &[u8]) -> Vec<u8> {
+    let mut trailer = Trailer::decode(bytes, bytes.len() as u64).unwrap();
+    let span = |reference: &Reference| {
+        let start = usize::try_from(reference.offset).unwrap();
+        start..start + usize::try_from(reference.length).unwrap()
+    };
+    let root = bytes[span(&trailer.root)].to_vec();
+    let mut crafted = bytes[..usize::try_from(trailer.text_column.unwrap().offset).unwrap()].to_vec();
+    let mut append = |part: &[u8]| {
+        let reference = Reference {
+            offset: crafted.len() as u64,
+            length: part.len() as u64,
+            hash: ContentHash::of(part),
+        };
+        crafted.extend_from_slice(part);
+        reference
+    };
+    let [text, prompt, honka] = columns;
+    trailer.text_column = Some(append(text));
+    trailer.prompt_column = Some(append(prompt));
+    trailer.honka_column = Some(append(honka));
+    append(gap);
+    trailer.root = append(&root);
+    trailer.total_length = (crafted.len() + 256) as u64;
+    crafted.extend_from_slice(&trailer.encode());
+    crafted
+}
+
+fn columns_of(bytes: &[u8]) -> [&[u8]; 3] {
+    let trailer = Trailer::decode(bytes, bytes.len() as u64).unwrap();
+    [trailer.text_column, trailer.prompt_column, trailer.honka_column].map(|column| {
+        let column = column.unwrap();
+        let start = usize::try_from(column.offset).unwrap();
+        &bytes[start..start + usize::try_from(column.length).unwrap()]
+    })
+}
+
+#[test]
+fn right_hashes_do_not_hide_gaps_and_foreign_columns() {
+    let place = Place::small();
+    let bytes = fs::read(place.build()).unwrap();
+    let other = Place::small().text("第1回/1-Laptop").file(
+        "第1回/2-Wakashu/TextData2.json",
+        "{\"AccountName\":\"@2\",\"HonkadoriWaka\":\"別の歌\",\"Honka\":[\"https://example.com/2\"],\"Prompt\":\"prompt 2\"}",
+    );
+    let other = fs::read(other.build()).unwrap();
+    let path = place.path().join("crafted.wakashu");
+    let messages = |bytes: Vec<u8>| {
+        fs::write(&path, bytes).unwrap();
+        let problems = checked(&path).problems;
+        problems
+            .into_iter()
+            .map(|problem| format!("{}: {}", problem.path, problem.message))
+            .collect::<Vec<_>>()
+    };
+
+    let own = columns_of(&bytes);
+    assert_eq!(with_tail(&bytes, own, b""), bytes);
+    let gap = messages(with_tail(&bytes, own, b"hidden"));
+    assert_eq!(gap.len(), 1, "{gap:?}");
+    assert!(gap[0].starts_with("root: section of") && gap[0].contains("leaves a gap"), "{gap:?}");
+
+    let [foreign, ..] = columns_of(&other);
+    let disagreeing = messages(with_tail(&bytes, [foreign, own[1], own[2]], b""));
+    assert_eq!(disagreeing, ["第1回 2: the column of texts holds other keys than its text has"]);
+    let exchanged = messages(with_tail(&bytes, [own[0], own[2], own[1]], b""));
+    assert_eq!(exchanged.len(), 8, "{exchanged:?}");
+    let cut = messages(with_tail(&bytes, [own[0], own[1], &own[2][..20]], b""));
+    assert!(cut.len() == 1 && cut[0].starts_with("column of honka: "), "{cut:?}");
 }

@@ -59,6 +59,7 @@ fn colour_is_used_when_asked_for_and_quiet_is_quiet() {
     };
     assert!(!stderr(&[]).contains('\u{1b}'));
     assert!(stderr(&["--color", "always"]).contains("\u{1b}[1;33mwarning\u{1b}[0m"));
+    assert!(stderr(&["-v"]).contains("collection walked"));
     let quiet = stderr(&["-q"]);
     assert_eq!(quiet.lines().count(), 3, "{quiet}");
 }
