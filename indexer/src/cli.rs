@@ -73,7 +73,7 @@ pub struct BuildArguments {
     /// The collection: a directory of rounds
     #[arg(value_name = "WAKASHU_DIR")]
     pub wakashu_dir: PathBuf,
-    /// Write to this directory as <digest>.wakashu, or to this file [default: the current directory]
+    /// Write to this directory as DIGEST.wakashu, or to this file [default: the current directory]
     #[arg(short, long, value_name = "FILE|DIR")]
     pub output: Option<PathBuf>,
     /// Leave bad entries out and write the rest
