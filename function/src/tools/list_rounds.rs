@@ -101,8 +101,10 @@ fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
             "\n編纂時期の分からない回が{undated}件あり、日付では絞り込めないため含めていません。"
         ));
     }
-    if next.is_some() {
-        text.push_str("\n続きがあります。nextCursor を cursor に渡してください。");
+    let next = next.map(|offset| Cursor { offset }.encode(archive.digest()));
+    if let Some(cursor) = &next {
+        // In the text too: some clients show the model nothing else.
+        text.push_str(&format!("\n続きがあります。cursor に \"{cursor}\" を渡してください。"));
     }
     out.raw(r#""content":[{"type":"text","text":"#).string(&text).raw("}]");
     out.raw(r#","structuredContent":{"title":"#).string(call.snapshot.title());
@@ -116,8 +118,8 @@ fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
         write_round(out, round);
     }
     out.raw("]");
-    if let Some(offset) = next {
-        out.raw(r#","nextCursor":"#).string(&Cursor { offset }.encode(archive.digest()));
+    if let Some(cursor) = next {
+        out.raw(r#","nextCursor":"#).string(&cursor);
     }
     out.raw("}");
     Ok(())
