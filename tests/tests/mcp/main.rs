@@ -12,3 +12,4 @@ mod clients;
 mod doors;
 mod eras;
 mod fixture;
+mod wire;
