@@ -13,7 +13,7 @@ use wakashu_archive::{
 };
 
 /// Returns an archive of one round of `entries` entries with a picture each, and one empty round.
-pub fn sample(entries: u32) -> Vec<u8> {
+pub(crate) fn sample(entries: u32) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new()).unwrap();
     let period = Period::parse("2025年4月").ok();
     writer.begin_round(RoundDraft { title: "第1回".to_owned(), period }).unwrap();
@@ -50,7 +50,7 @@ pub fn sample(entries: u32) -> Vec<u8> {
 }
 
 /// Reads everything a file names, as a deep check would; returns the number of entries.
-pub fn walk(file: &[u8]) -> Result<u32, ArchiveError> {
+pub(crate) fn walk(file: &[u8]) -> Result<u32, ArchiveError> {
     let length = file.len() as u64;
     let archive = match Archive::from_tail(file, length) {
         Err(ArchiveError::NotAnArchive { .. }) => {
