@@ -16,6 +16,7 @@
 
 mod collection;
 mod http;
+pub mod lambda;
 mod message;
 mod programs;
 mod sample;
