@@ -1,9 +1,12 @@
 //! The real `wakashu-function` under AWS's own runtime emulator.
 
-use std::io::{Read as _, Write as _};
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, mpsc};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -110,6 +113,14 @@ impl Lambda {
     /// Sends an event and returns what the emulator answers.
     #[must_use]
     pub fn invoke(&self, event: &Value) -> Vec<u8> {
+        let (status, body) = self.exchange(event);
+        assert_eq!(status, 200, "{}\n{}", String::from_utf8_lossy(&body), self.log.text());
+        body
+    }
+
+    /// Sends an event and returns the emulator's status and answer.
+    #[must_use]
+    pub fn exchange(&self, event: &Value) -> (u16, Vec<u8>) {
         let event = event.to_string();
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -123,8 +134,9 @@ impl Lambda {
         let mut reply = Vec::new();
         stream.read_to_end(&mut reply).unwrap_or_else(|error| panic!("{error}:\n{}", self.log.text()));
         let head = reply.windows(4).position(|part| part == b"\r\n\r\n").expect("an answer has a head");
-        assert!(reply.starts_with(b"HTTP/1.0 200 "), "{}", String::from_utf8_lossy(&reply));
-        reply.split_off(head + 4)
+        let body = reply.split_off(head + 4);
+        let status = String::from_utf8_lossy(&reply).split(' ').nth(1).and_then(|code| code.parse().ok());
+        (status.expect("an answer has a status"), body)
     }
 
     /// Returns what the emulator and the function have logged.
@@ -144,6 +156,111 @@ impl Drop for Lambda {
     fn drop(&mut self) {
         drop(self.input.take());
         let _ = self.keeper.wait();
+    }
+}
+
+/// The platform's side of several requests at a time, which the emulator does not do: a Runtime API that hands out
+/// events to as many pollers as ask, the first ones only when all of them are there.
+///
+/// Returns the answers in the order of the events.
+#[must_use]
+pub fn answer_at_once(events: &[Value], pollers: usize, settings: &[(&str, &str)]) -> Vec<LambdaReply> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut function = crate::server::function()
+        .envs([
+            ("AWS_LAMBDA_RUNTIME_API", address.to_string().as_str()),
+            ("AWS_LAMBDA_FUNCTION_NAME", "function"),
+            ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "1024"),
+            ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
+            ("AWS_LAMBDA_MAX_CONCURRENCY", pollers.to_string().as_str()),
+        ])
+        .envs(settings.iter().copied())
+        .spawn()
+        .unwrap();
+    let log = Log::follow(function.stderr.take().unwrap());
+    let bodies: Vec<String> = events.iter().map(Value::to_string).collect();
+    let (given, everyone) = (AtomicUsize::new(0), Barrier::new(pollers));
+    let (answered, answers) = mpsc::channel();
+    let mut replies: BTreeMap<usize, LambdaReply> = BTreeMap::new();
+    std::thread::scope(|scope| {
+        let (bodies, given, everyone) = (&bodies, &given, &everyone);
+        let accepting = listener.try_clone().unwrap();
+        scope.spawn(move || {
+            while let Ok((stream, _)) = accepting.accept() {
+                // The test is over and knocks once more.
+                if given.load(Ordering::SeqCst) == usize::MAX {
+                    break;
+                }
+                let answered = answered.clone();
+                scope.spawn(move || hand_out(&stream, bodies, given, (pollers, everyone), &answered));
+            }
+        });
+        while replies.len() < events.len() {
+            let next = answers.recv_timeout(PATIENCE);
+            let Ok((at, answer)) = next else { break };
+            replies.insert(at, buffered(&answer));
+        }
+        let _ = function.kill();
+        let _ = function.wait();
+        given.store(usize::MAX, Ordering::SeqCst);
+        let _ = TcpStream::connect(address);
+    });
+    assert_eq!(replies.len(), events.len(), "some were not answered:\n{}", log.text());
+    replies.into_values().collect()
+}
+
+/// Serves one connection of the function until it closes.
+fn hand_out(
+    mut stream: &TcpStream,
+    bodies: &[String],
+    given: &AtomicUsize,
+    (pollers, everyone): (usize, &Barrier),
+    answered: &mpsc::Sender<(usize, Vec<u8>)>,
+) {
+    let mut input = BufReader::new(stream);
+    loop {
+        let (mut first, mut length) = (String::new(), 0);
+        if input.read_line(&mut first).unwrap_or(0) == 0 {
+            return;
+        }
+        loop {
+            let mut line = String::new();
+            input.read_line(&mut line).unwrap();
+            if line.trim().is_empty() {
+                break;
+            }
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+        }
+        let mut body = vec![0; length];
+        input.read_exact(&mut body).unwrap();
+        if first.starts_with("GET") {
+            let at = given.fetch_add(1, Ordering::SeqCst);
+            // Whoever asks when there is nothing left waits, as on the platform.
+            let Some(event) = bodies.get(at) else {
+                let _ = input.read(&mut [0]);
+                return;
+            };
+            if at < pollers {
+                everyone.wait();
+            }
+            let deadline = "4102444800000";
+            write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nLambda-Runtime-Aws-Request-Id: {at}\r\nLambda-Runtime-Deadline-Ms: {deadline}\r\n\
+                 Content-Length: {}\r\n\r\n{event}",
+                event.len()
+            )
+            .unwrap();
+        } else {
+            let at =
+                first.split('/').nth(4).and_then(|id| id.parse().ok()).expect("an answer names its event");
+            assert!(first.contains("/response "), "{first}: {}", String::from_utf8_lossy(&body));
+            answered.send((at, body)).unwrap();
+            write!(stream, "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n").unwrap();
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use serde_json::{Value, json};
-use wakashu_tests::lambda::{Lambda, LambdaReply, Mode, event};
+use wakashu_tests::lambda::{Lambda, LambdaReply, Mode, answer_at_once, event};
 use wakashu_tests::{check_answer, sample};
 
 const HOST: &str = "https://abcdefghijklmnopqrstuvwxyz012345.lambda-url.ap-northeast-1.on.aws";
@@ -42,7 +42,10 @@ fn clients_of_both_eras_get_their_answers() {
         assert_eq!(greeting["protocolVersion"], "2025-11-25");
         assert_eq!(greeting["serverInfo"]["name"], "wakashu_mcp_server");
         let capabilities = greeting["capabilities"].to_string();
-        assert!(!capabilities.contains("\"listChanged\":true"), "nothing is pushed on Lambda: {capabilities}");
+        assert!(
+            !capabilities.contains("\"listChanged\":true"),
+            "nothing is pushed on Lambda: {capabilities}"
+        );
         let tools = ask(&lambda, "legacy-tools-list");
         assert!(tools["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "get_wakashu_ranking"));
         check_ranking(&ask(&lambda, "legacy-ranking"));
@@ -207,8 +210,28 @@ fn what_is_no_request_is_reported_and_the_next_request_works() {
 #[test]
 fn malformed_settings_stop_the_start_with_every_problem() {
     let lambda = Lambda::start(Mode::Buffered, &[("WAKASHU_INVOKE_MODE", "stream"), ("WAKASHU_LOG", "loud")]);
-    let answer: Value = serde_json::from_slice(&lambda.invoke(&event("health"))).unwrap();
-    assert!(answer["errorType"].is_string(), "{answer}");
+    assert_eq!(lambda.exchange(&event("health")).0, 502);
     let log = lambda.log_with("the settings are not usable");
     assert!(log.contains("WAKASHU_INVOKE_MODE") && log.contains("WAKASHU_LOG"), "{log}");
+}
+
+#[test]
+fn several_requests_at_a_time_get_each_their_own_answer() {
+    let names =
+        ["legacy-ranking", "modern-ranking", "legacy-tools-list", "modern-discover", "picture", "health"];
+    let events: Vec<Value> = names.iter().cycle().take(120).map(|name| event(name)).collect();
+    let replies = answer_at_once(&events, 8, &[("WAKASHU_ARCHIVE", sample().to_str().unwrap())]);
+    for (at, reply) in replies.iter().enumerate() {
+        let name = names[at % names.len()];
+        assert_eq!(reply.status, 200, "{name}");
+        if name == "picture" {
+            check_picture(reply);
+        } else if name != "health" {
+            assert_eq!(
+                reply.json()["id"],
+                serde_json::from_str::<Value>(events[at]["body"].as_str().unwrap()).unwrap()["id"]
+            );
+            assert_eq!(reply.body, replies[at % names.len()].body, "{name}");
+        }
+    }
 }
