@@ -97,9 +97,13 @@ fn start_on_lambda() -> anyhow::Result<()> {
 
 async fn serve(config: &Config) -> anyhow::Result<()> {
     let server = run::Server::start(config).await?;
-    let archive = config.archive.as_ref().map_or_else(|| "ARCHIVE".to_owned(), ToString::to_string);
+    // Claude Desktop starts programs in a directory of its own: a path must be absolute.
+    let archive = config.archive.as_ref().map(|location| {
+        let path = location.local_path().and_then(|path| path.canonicalize().ok());
+        path.map_or_else(|| location.to_string(), |path| path.display().to_string())
+    });
     writeln!(io::stdout(), "{}", server.url())?;
-    run::write_connection_help(&mut io::stderr(), &server.url(), &archive)?;
+    run::write_connection_help(&mut io::stderr(), &server.url(), archive.as_deref())?;
     server.serve(door::local::stop_requested()).await;
     Ok(())
 }

@@ -143,21 +143,27 @@ fn keep_fresh(state: Arc<ArchiveState>, every: Duration) -> tokio::task::JoinHan
     })
 }
 
-/// Says how to connect to a server at `url`; `archive` is what stdio clients are told to open.
-pub fn write_connection_help(out: &mut impl Write, url: &str, archive: &str) -> io::Result<()> {
-    let program = std::env::current_exe().ok().and_then(|path| path.to_str().map(str::to_owned));
-    let program = program.unwrap_or_else(|| "wakashu-function".to_owned());
-    let program = json_string(&program.replace("wakashu-indexer", "wakashu-function"));
-    let archive = json_string(archive);
+/// Says how to connect to a server at `url`; and without a server, to `archive`, where that will stay.
+pub fn write_connection_help(out: &mut impl Write, url: &str, archive: Option<&str>) -> io::Result<()> {
+    if let Some(archive) = archive {
+        let program = std::env::current_exe().ok().and_then(|path| path.to_str().map(json_string));
+        let program = program.unwrap_or_else(|| "\"wakashu-function\"".to_owned());
+        let archive = json_string(archive);
+        writeln!(out, "\nClaude Desktop, in claude_desktop_config.json, without a server (stdio):")?;
+        writeln!(
+            out,
+            "  {{\"mcpServers\":{{\"wakashu\":{{\"command\":{program},\"args\":[\"stdio\",{archive}]}}}}}}"
+        )?;
+    }
     write!(
         out,
         "
-Claude Desktop, in claude_desktop_config.json, without a server (stdio):
-  {{\"mcpServers\":{{\"wakashu\":{{\"command\":{program},\"args\":[\"stdio\",{archive}]}}}}}}
-Claude Desktop, through this server:
+Claude Desktop, in claude_desktop_config.json, through this server:
   {{\"mcpServers\":{{\"wakashu\":{{\"command\":\"npx\",\"args\":[\"-y\",\"mcp-remote\",\"{url}\"]}}}}}}
+
 Claude Code:
   claude mcp add --transport http wakashu {url}
+
 MCP Inspector:
   npx @modelcontextprotocol/inspector --cli {url} --method tools/list
 "

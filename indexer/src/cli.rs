@@ -50,8 +50,107 @@ pub enum Verb {
     Check(CheckArguments),
     /// Show what is in an archive, or take its pictures out
     Show(ShowArguments),
+    /// Build a collection, serve it on this machine, and build it again when it changes
+    Preview(PreviewArguments),
+    /// Put an archive into a store and make it the one that is served
+    Publish(PublishArguments),
+    /// Serve an earlier version again
+    Rollback(RollbackArguments),
+    /// List the versions a store remembers
+    History(HistoryArguments),
     /// Print a completion script for a shell
     Completions(CompletionsArguments),
+}
+
+/// Arguments of `preview`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+The collection is built into a temporary store and served from there, the way it is served for readers.
+The first line on stdout is the address of the MCP endpoint. Ctrl-C stops.
+
+Examples:
+  wakashu-indexer preview wakashu_dir
+  wakashu-indexer preview wakashu_dir --watch --port 0")]
+pub struct PreviewArguments {
+    /// The collection: a directory of rounds
+    #[arg(value_name = "WAKASHU_DIR")]
+    pub wakashu_dir: PathBuf,
+    /// Build again whenever the collection changes
+    #[arg(long)]
+    pub watch: bool,
+    /// The port to listen on, 0 for any [default: PORT or 3000]
+    #[arg(long)]
+    pub port: Option<u16>,
+    /// Show no progress
+    #[arg(long)]
+    pub no_progress: bool,
+    /// How pictures are treated.
+    #[command(flatten)]
+    pub pictures: PictureArguments,
+}
+
+/// Arguments of `publish`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+The archive is written first and the pointer last, so that readers see the old version or the new one, whole.
+Publishing what is already served writes nothing. A collection is built first; its problems stop it.
+
+Examples:
+  wakashu-indexer publish out/poems.wakashu s3://poems-bucket/wakashu
+  wakashu-indexer publish wakashu_dir file:///srv/poems --keep 5
+  wakashu-indexer publish wakashu_dir s3://poems-bucket --dry-run")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub struct PublishArguments {
+    /// An archive, or a collection to build first
+    #[arg(value_name = "FILE|WAKASHU_DIR")]
+    pub source: PathBuf,
+    /// The store: s3://bucket/prefix, file:///folder or a path
+    pub store: String,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// How many earlier versions to keep
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub keep: usize,
+    /// Treat warnings of a collection as errors
+    #[arg(long)]
+    pub strict: bool,
+    /// Print one JSON object on stdout: what is served now, what was, what was written and removed
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress
+    #[arg(long)]
+    pub no_progress: bool,
+    /// How pictures of a collection are treated.
+    #[command(flatten)]
+    pub pictures: PictureArguments,
+}
+
+/// Arguments of `rollback`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  wakashu-indexer rollback s3://poems-bucket/wakashu
+  wakashu-indexer rollback file:///srv/poems 5f0c…64 hex digits")]
+pub struct RollbackArguments {
+    /// The store: s3://bucket/prefix, file:///folder or a path
+    pub store: String,
+    /// The version to serve again [default: the one before the current]
+    pub digest: Option<String>,
+}
+
+/// Arguments of `history`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  wakashu-indexer history s3://poems-bucket/wakashu
+  wakashu-indexer history file:///srv/poems --json")]
+pub struct HistoryArguments {
+    /// The store: s3://bucket/prefix, file:///folder or a path
+    pub store: String,
+    /// Print the pointer as one JSON object on stdout
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `build`.

@@ -3,6 +3,10 @@
 pub mod build;
 pub mod check;
 pub mod completions;
+pub mod history;
+pub mod preview;
+pub mod publish;
+pub mod rollback;
 pub mod show;
 
 /// How a verb ended, when it could run at all.
@@ -31,6 +35,9 @@ pub fn hint_of(error: &anyhow::Error) -> Option<String> {
     if error.is::<crate::output::OutputError>() {
         return Some("make the directory first, end it with `/`, or name a `.wakashu` file".to_owned());
     }
+    if let Some(error) = error.downcast_ref::<wakashu_storage::StorageError>() {
+        return error.hint().map(str::to_owned);
+    }
     let kind =
         error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind)?;
     match kind {
@@ -39,4 +46,21 @@ pub fn hint_of(error: &anyhow::Error) -> Option<String> {
         std::io::ErrorKind::StorageFull => Some("the disk is full".to_owned()),
         _ => None,
     }
+}
+
+/// Returns what waits for the network and for timers: storage and the preview's server.
+pub(crate) fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
+}
+
+/// Opens a store, which must not be the address of one archive.
+pub(crate) async fn open_store(
+    address: &str,
+) -> anyhow::Result<std::sync::Arc<dyn wakashu_storage::Storage>> {
+    let location: wakashu_storage::Location = address.parse()?;
+    anyhow::ensure!(
+        location.archive().is_none(),
+        "`{address}` names one archive; name the store that holds it"
+    );
+    Ok(location.open().await?)
 }

@@ -29,6 +29,10 @@ fn run(verb: Verb, report: Report) -> anyhow::Result<Status> {
         Verb::Build(arguments) => cmd::build::run(arguments, report),
         Verb::Check(arguments) => cmd::check::run(&arguments, report),
         Verb::Show(arguments) => cmd::show::run(&arguments, &report),
+        Verb::Preview(arguments) => cmd::preview::run(&arguments, report),
+        Verb::Publish(arguments) => cmd::publish::run(&arguments, report),
+        Verb::Rollback(arguments) => cmd::rollback::run(&arguments, &report),
+        Verb::History(arguments) => cmd::history::run(&arguments, &report),
         Verb::Completions(arguments) => cmd::completions::run(&arguments, &report),
     }
 }

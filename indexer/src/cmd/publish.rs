@@ -1,0 +1,116 @@
+//! `publish`: an archive, or a collection built first, becomes what is served.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::SystemTime;
+
+use serde::Serialize;
+use wakashu_storage::{ArchiveWrite, ObjectInfo, Progress, PublishOptions, PublishOutcome, Version};
+
+use crate::cli::PublishArguments;
+use crate::cmd::build::{self, BuildRequest};
+use crate::cmd::{Status, open_store, runtime};
+use crate::output::Output;
+use crate::report::{self, Report};
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Published<'a> {
+    dry_run: bool,
+    switched: bool,
+    archive: &'static str,
+    current: &'a Version,
+    previous: Option<&'a Version>,
+    pruned: Vec<&'a str>,
+    prune_problem: Option<String>,
+}
+
+/// Runs the verb.
+pub fn run(arguments: &PublishArguments, report: Report) -> anyhow::Result<Status> {
+    let report = if arguments.no_progress { report.without_progress() } else { report };
+    // A built archive is needed only until it is in the store.
+    let scratch = tempfile::tempdir()?;
+    let Some(file) = archive_file(arguments, scratch.path(), &report)? else { return Ok(Status::Findings) };
+    let options = PublishOptions {
+        keep: arguments.keep,
+        dry_run: arguments.dry_run,
+        ..PublishOptions::at(SystemTime::now())
+    };
+    let bytes = std::fs::metadata(&file)?.len();
+    let bar = Mutex::new((report.progress("bytes", usize::try_from(bytes).unwrap_or(usize::MAX)), 0));
+    let progress = Progress::new(move |written| {
+        let Ok(mut bar) = bar.lock() else { return };
+        let (bar, shown) = &mut *bar;
+        bar.advance_by(written.saturating_sub(*shown));
+        *shown = written.max(*shown);
+    });
+    let outcome = runtime()?.block_on(async {
+        let storage = open_store(&arguments.store).await?;
+        Ok::<_, anyhow::Error>(wakashu_storage::publish(storage.as_ref(), &file, &options, &progress).await?)
+    })?;
+    drop(progress);
+    describe(&outcome, arguments.dry_run, &report);
+    if arguments.json {
+        report.json(&Published {
+            dry_run: arguments.dry_run,
+            switched: outcome.switched,
+            archive: word(outcome.archive),
+            current: &outcome.current,
+            previous: outcome.previous.as_ref(),
+            pruned: outcome.pruned.iter().map(|object| object.key.as_str()).collect(),
+            prune_problem: outcome.prune_problem.as_ref().map(ToString::to_string),
+        })?;
+    } else {
+        report.data(&format!("{}\n", outcome.current.digest))?;
+    }
+    Ok(Status::Fine)
+}
+
+/// Returns the archive to publish; builds it if a collection was named. Nothing if the collection has problems.
+fn archive_file(
+    arguments: &PublishArguments,
+    scratch: &Path,
+    report: &Report,
+) -> anyhow::Result<Option<PathBuf>> {
+    if !arguments.source.is_dir() {
+        return Ok(Some(arguments.source.clone()));
+    }
+    let output = Output::Directory(scratch.to_owned());
+    let mut request = BuildRequest::new(arguments.source.clone(), output).with_pictures(&arguments.pictures);
+    request.strict = arguments.strict;
+    let outcome = build::build(&request, report)?;
+    build::describe(&outcome, arguments.strict, report);
+    let usable = !outcome.tally.fails(arguments.strict);
+    Ok(outcome.archive.filter(|_| usable).map(|archive| archive.path))
+}
+
+fn word(write: ArchiveWrite) -> &'static str {
+    match write {
+        ArchiveWrite::Uploaded => "uploaded",
+        ArchiveWrite::AlreadyThere => "already there",
+        ArchiveWrite::Restored => "restored",
+    }
+}
+
+fn describe(outcome: &PublishOutcome, dry_run: bool, report: &Report) {
+    let done = if dry_run { "would be " } else { "" };
+    let mut figures = vec![
+        ("archive", format!("{done}{}, {}", word(outcome.archive), report::bytes(outcome.current.bytes))),
+        ("serves", outcome.current.digest.to_string()),
+    ];
+    match (&outcome.previous, outcome.switched) {
+        (_, false) => figures.push(("pointer", "unchanged: these inputs are already served".to_owned())),
+        (None, true) => figures.push(("pointer", format!("{done}written, the first version here"))),
+        (Some(previous), true) => figures.push(("before", previous.digest.to_string())),
+    }
+    if !outcome.pruned.is_empty() {
+        let bytes = outcome.pruned.iter().map(|object: &ObjectInfo| object.bytes).sum();
+        let count = outcome.pruned.len();
+        figures.push(("pruned", format!("{done}removed: {count} old archives, {}", report::bytes(bytes))));
+    }
+    report.summary(&figures);
+    if let Some(problem) = &outcome.prune_problem {
+        report.note(&format!("published, but old archives could not be removed: {problem}"));
+    }
+}

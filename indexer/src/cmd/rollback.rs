@@ -1,0 +1,22 @@
+//! `rollback`: an earlier version is served again.
+
+use wakashu_archive::ContentHash;
+
+use crate::cli::RollbackArguments;
+use crate::cmd::{Status, open_store, runtime};
+use crate::report::Report;
+
+/// Runs the verb.
+pub fn run(arguments: &RollbackArguments, report: &Report) -> anyhow::Result<Status> {
+    let digest = arguments.digest.as_deref().map(str::parse::<ContentHash>).transpose()?;
+    let outcome = runtime()?.block_on(async {
+        let storage = open_store(&arguments.store).await?;
+        Ok::<_, anyhow::Error>(wakashu_storage::rollback(storage.as_ref(), digest).await?)
+    })?;
+    report.summary(&[
+        ("serves", outcome.current.digest.to_string()),
+        ("before", outcome.previous.digest.to_string()),
+    ]);
+    report.data(&format!("{}\n", outcome.current.digest))?;
+    Ok(Status::Fine)
+}
