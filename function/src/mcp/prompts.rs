@@ -8,7 +8,8 @@ use crate::mcp::Door;
 use crate::mcp::error::{self, RpcError};
 use crate::mcp::message::{Members, Request, string};
 use crate::mcp::resources::failed;
-use crate::tools::entry::{self, Held, Links};
+use crate::snapshot::shortened;
+use crate::tools::entry::{self, Held, Links, MAX_ENTRY_CHARACTERS};
 
 /// A prompt.
 pub(super) struct Prompt {
@@ -29,6 +30,9 @@ const ROUND: Argument = Argument { name: "round", description: "回の題。例:
 
 /// Most entries put into one prompt.
 const MAX_ENTRIES: u32 = 12;
+
+/// Most characters of a round's title before each poem.
+const MAX_ROUND_CHARACTERS: usize = 40;
 
 static PROMPTS: [Prompt; 3] = [
     Prompt {
@@ -115,21 +119,24 @@ pub(super) async fn get(request: &Request<'_>, door: Door<'_>, out: &mut Answer)
             let (first, last) = round.rank_bounds().unwrap_or((1, 1));
             poems.begin(prompt, &format!(
                 "「{}」{}の上位の歌を、順位ごとに歌を引きながら紹介してください。{style}\n\n以下は歌のデータです。",
-                door.snapshot.title(), round.title
+                door.snapshot.title(), shortened(&round.title, MAX_ROUND_CHARACTERS)
             ));
             let last = last.min(first.saturating_add(MAX_ENTRIES - 1));
-            poems.add(round, &format!("{first}-{last}")).await?;
+            poems.add(round, &format!("{first}-{last}"), MAX_ENTRY_CHARACTERS).await?;
         }
         "compare_poems" => {
             let other_round = given.string("other_round").filter(|title| !title.trim().is_empty());
             let other = other_round.map_or(Ok(round), |title| find_round(index, &title))?;
             poems.begin(prompt, "次の二首を、本歌の取り方、言葉の選び、余韻の違いから比べてください。\n\n以下は歌のデータです。");
-            poems.add_one(round, &given.string("rank").unwrap_or_default()).await?;
-            poems.add_one(other, &given.string("other_rank").unwrap_or_default()).await?;
+            // Two poems share the room of one.
+            let most = MAX_ENTRY_CHARACTERS / 2;
+            poems.add_one(round, &given.string("rank").unwrap_or_default(), most).await?;
+            poems.add_one(other, &given.string("other_rank").unwrap_or_default(), most).await?;
         }
         _ => {
             poems.begin(prompt, "次の歌が本歌の何を受け、何を変えたのかを、本歌を引きながら説明してください。\n\n以下は歌のデータです。");
-            poems.add_one(round, &given.string("rank").unwrap_or_default()).await?;
+            let rank = given.string("rank").unwrap_or_default();
+            poems.add_one(round, &rank, MAX_ENTRY_CHARACTERS).await?;
         }
     }
     out.raw(r#""}}]"#);
@@ -156,14 +163,15 @@ impl Poems<'_, '_> {
         self.out.raw(r#","messages":[{"role":"user","content":{"type":"text","text":""#).text(question);
     }
 
-    async fn add_one(&mut self, round: &ArchivedRound, rank: &str) -> Result<(), RpcError> {
+    /// Adds one poem, of at most `most` characters.
+    async fn add_one(&mut self, round: &ArchivedRound, rank: &str, most: usize) -> Result<(), RpcError> {
         match RankRange::parse(rank) {
-            Ok(range) if range.first() == range.last() => self.add(round, rank).await,
+            Ok(range) if range.first() == range.last() => self.add(round, rank, most).await,
             _ => Err(error::invalid_params("a rank is a whole number from 1")),
         }
     }
 
-    async fn add(&mut self, round: &ArchivedRound, ranks: &str) -> Result<(), RpcError> {
+    async fn add(&mut self, round: &ArchivedRound, ranks: &str, most: usize) -> Result<(), RpcError> {
         let range =
             RankRange::parse(ranks).map_err(|_| error::invalid_params("a rank is a whole number from 1"))?;
         let links = Links::new(self.door.picture_base, round);
@@ -174,8 +182,8 @@ impl Poems<'_, '_> {
         }
         for held in &selection.entries {
             let Some(entry) = Held::entry(held) else { continue };
-            self.out.raw("\\n\\n").text(&round.title).raw("\\n");
-            entry::write_text(self.out, held, entry, &links);
+            self.out.raw("\\n\\n").text(&shortened(&round.title, MAX_ROUND_CHARACTERS)).raw("\\n");
+            entry::write_text(self.out, held, entry, &links, most);
         }
         Ok(())
     }

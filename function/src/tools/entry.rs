@@ -19,6 +19,7 @@ const IMAGE_OPEN: &str = r#",{"type":"image","data":""#;
 const IMAGE_MIME: &str = r#"","mimeType":""#;
 const LINK_LABEL: &str = "\\n画像: ";
 const NO_PICTURE: &str = "\\n画像: なし";
+const NO_PICTURE_CHARACTERS: usize = 7;
 const BROKEN_PICTURE: &str =
     r#",{"type":"text","text":"（この順位の画像は読み出せませんでした。文章はそろっています。）"}"#;
 const CUT_MARK: &str = "（以下省略）";
@@ -26,6 +27,9 @@ const REST_AT: &str = "\\n続きは資料 ";
 const REST_CLOSE: &str = " で読めます。";
 const CONTENT_BYTES: usize = MAX_ANSWER_BYTES - ENVELOPE_BYTES - REMARK_BYTES;
 const REMARK_CHARACTERS: usize = 1_000;
+
+/// Most characters of one entry's text, where it has an answer to itself.
+pub(crate) const MAX_ENTRY_CHARACTERS: usize = MAX_TEXT_CHARACTERS - 2 * REMARK_CHARACTERS;
 
 /// An entry, held together with the page it lies in.
 #[derive(Debug)]
@@ -131,24 +135,24 @@ struct Sums {
 
 impl Sums {
     fn with(self, entry: &ArchivedEntry, size: Size, links: &Links) -> Self {
-        let text = cut(entry);
+        let text = cut(entry, MAX_ENTRY_CHARACTERS);
         let remark = if text.shortened { links.remark_length() } else { 0 };
         let mut bytes = TEXT_OPEN.len() + text.escaped.len() + remark + TEXT_CLOSE.len() + 1;
         let mut characters = text.characters + remark;
         let mut pictures = self.pictures;
-        match (entry.picture.as_ref(), size.of_entry(entry)) {
-            (Some(_), rendition) => {
-                let link = links.length();
-                bytes += link;
-                characters += link;
-                if let Some(rendition) = rendition {
-                    pictures += 1;
-                    bytes += IMAGE_OPEN.len() + IMAGE_MIME.len() + TEXT_CLOSE.len();
-                    bytes += rendition.media_type().as_str().len();
-                    bytes += usize::try_from(rendition.span().length).unwrap_or(usize::MAX / 4);
-                }
-            }
-            (None, _) => bytes += NO_PICTURE.len(),
+        if entry.picture.is_some() {
+            let link = links.length();
+            bytes += link;
+            characters += link;
+        } else {
+            bytes += NO_PICTURE.len();
+            characters += NO_PICTURE_CHARACTERS;
+        }
+        if let Some(rendition) = size.of_entry(entry) {
+            pictures += 1;
+            bytes += IMAGE_OPEN.len() + IMAGE_MIME.len() + TEXT_CLOSE.len();
+            bytes += rendition.media_type().as_str().len();
+            bytes += usize::try_from(rendition.span().length).unwrap_or(usize::MAX / 4);
         }
         Self { bytes: self.bytes + bytes, characters: self.characters + characters, pictures }
     }
@@ -173,9 +177,8 @@ struct Cut<'a> {
     characters: usize,
 }
 
-fn cut(entry: &ArchivedEntry) -> Cut<'_> {
+fn cut(entry: &ArchivedEntry, most: usize) -> Cut<'_> {
     let characters = entry.text_characters.to_native() as usize;
-    let most = MAX_TEXT_CHARACTERS - 2 * REMARK_CHARACTERS;
     if characters <= most && entry.text.len() <= MAX_ENTRY_TEXT_BYTES {
         return Cut { escaped: &entry.text, shortened: false, characters };
     }
@@ -280,13 +283,13 @@ pub(crate) async fn write_blocks(
 
 fn write_text_block(out: &mut Answer, held: &Held, entry: &ArchivedEntry, links: &Links) {
     out.raw(TEXT_OPEN);
-    write_text(out, held, entry, links);
+    write_text(out, held, entry, links, MAX_ENTRY_CHARACTERS);
     out.raw(TEXT_CLOSE);
 }
 
-/// Writes an entry's text with its link, as the inside of a JSON string.
-pub(crate) fn write_text(out: &mut Answer, held: &Held, entry: &ArchivedEntry, links: &Links) {
-    let text = cut(entry);
+/// Writes an entry's text, cut to `most` characters, with its link, as the inside of a JSON string.
+pub(crate) fn write_text(out: &mut Answer, held: &Held, entry: &ArchivedEntry, links: &Links, most: usize) {
+    let text = cut(entry, most);
     out.escaped(&held.page, text.escaped);
     if text.shortened {
         links.write_remark(out, entry);
@@ -325,6 +328,11 @@ fn write_image_block(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_missing_picture_is_counted_as_it_is_shown() {
+        assert_eq!(wakashu_archive::unescape(NO_PICTURE).chars().count(), NO_PICTURE_CHARACTERS);
+    }
 
     #[test]
     fn a_cut_never_splits_an_escape_or_a_character() {
