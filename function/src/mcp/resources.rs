@@ -28,6 +28,9 @@ const PAGE_RESOURCES: usize = 100;
 /// Most characters of text in a resource that lists things.
 const LISTING_CHARACTERS: usize = 90_000;
 
+/// Most bytes of an address; none of ours is nearly as long, and it is repeated in the answer.
+const MAX_ADDRESS_BYTES: usize = 4_096;
+
 /// How long clients may keep what they read: an archive never changes, only which one is served.
 const READ_TTL_MS: u64 = 3_600_000;
 
@@ -174,6 +177,9 @@ pub(super) async fn read(
         return Err(error::invalid_params("`uri` must be a string"));
     };
     let not_found = || error::resource_not_found(era.is_modern(), &shortened(&address, 1_000));
+    if address.len() > MAX_ADDRESS_BYTES {
+        return Err(not_found());
+    }
     let Some(index) = door.snapshot.index() else { return Err(error::index_unavailable()) };
     let target = parse(&address, index)?.ok_or_else(not_found)?;
     out.raw(r#""contents":["#);
