@@ -8,7 +8,9 @@
 )]
 
 mod acceptance;
+mod budget;
 mod clients;
+mod damage;
 mod doors;
 mod eras;
 mod fixture;
