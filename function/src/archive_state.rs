@@ -22,7 +22,16 @@ pub struct ArchiveState {
     cache: Arc<ReadCache>,
     preload_bytes: u64,
     can_push: bool,
-    changes: watch::Sender<u64>,
+    changes: watch::Sender<Generation>,
+}
+
+/// Counts the changes a client can hear of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Generation {
+    /// Changes of the list of tools.
+    pub tools: u64,
+    /// Changes of the resources: every replaced archive.
+    pub resources: u64,
 }
 
 /// What the last look at the storage found.
@@ -64,8 +73,14 @@ impl ArchiveState {
             cache: Arc::new(ReadCache::new(cache_bytes)),
             preload_bytes,
             can_push,
-            changes: watch::Sender::new(0),
+            changes: watch::Sender::new(Generation::default()),
         }
+    }
+
+    /// Tells whether this door announces changes.
+    #[must_use]
+    pub fn can_push(&self) -> bool {
+        self.can_push
     }
 
     /// Returns what is served now. A request keeps to the snapshot it began with.
@@ -76,7 +91,7 @@ impl ArchiveState {
 
     /// Hears of every replaced archive.
     #[must_use]
-    pub fn changes(&self) -> watch::Receiver<u64> {
+    pub fn changes(&self) -> watch::Receiver<Generation> {
         self.changes.subscribe()
     }
 
@@ -89,8 +104,12 @@ impl ArchiveState {
             Ok(Some(snapshot)) => {
                 let digest = snapshot.loaded().map(|loaded| loaded.digest.to_string());
                 tracing::info!(archive = digest.as_deref().unwrap_or_default(), "serving an archive");
-                self.current.store(Arc::new(snapshot));
-                self.changes.send_modify(|generation| *generation += 1);
+                let before = self.current.swap(Arc::new(snapshot));
+                let same_tools = before.rendered().tools() == self.current().rendered().tools();
+                self.changes.send_modify(|generation| {
+                    generation.resources += 1;
+                    generation.tools += u64::from(!same_tools);
+                });
                 true
             }
             Ok(None) => {

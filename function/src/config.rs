@@ -61,7 +61,7 @@ pub static SETTINGS: [Setting; 12] = [
     Setting {
         name: "WAKASHU_DRILL",
         default: "off",
-        what: "`on` lets a request with the header `wakashu-drill` make its handler panic, to see that it is contained",
+        what: "`on` lets the method `wakashu/drill` make its handler panic, to see that it is contained",
     },
     Setting { name: "HOST", default: "127.0.0.1", what: "the address `serve` listens on" },
     Setting { name: "PORT", default: "3000", what: "the port `serve` listens on; 0 picks a free one" },

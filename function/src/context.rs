@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use tokio::sync::watch;
+
 use crate::access::Access;
 use crate::archive_state::ArchiveState;
 
@@ -21,6 +23,7 @@ pub struct Context {
     /// When the process began to serve.
     pub started: Instant,
     requests: RequestIds,
+    closing: watch::Sender<bool>,
 }
 
 impl Context {
@@ -28,7 +31,26 @@ impl Context {
     #[must_use]
     pub fn new(state: Arc<ArchiveState>, access: Access, picture_base: Option<String>) -> Self {
         let (started, requests) = (Instant::now(), RequestIds::new());
-        Self { state, access, picture_base, drill: false, started, requests }
+        Self {
+            state,
+            access,
+            picture_base,
+            drill: false,
+            started,
+            requests,
+            closing: watch::Sender::new(false),
+        }
+    }
+
+    /// Ends the streams that would otherwise stay open for good.
+    pub fn close_streams(&self) {
+        self.closing.send_replace(true);
+    }
+
+    /// Hears when streams are to end.
+    #[must_use]
+    pub fn closing(&self) -> watch::Receiver<bool> {
+        self.closing.subscribe()
     }
 
     /// Lets requests ask for a panic, or not.

@@ -1,9 +1,9 @@
 //! The router: paths, methods, headers, sizes. The same one behind every HTTP door.
 
 mod body;
+mod events;
 mod pictures;
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -11,7 +11,6 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::routing::{any, get};
-use futures_util::FutureExt as _;
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use wakashu_storage::Timestamp;
@@ -20,7 +19,7 @@ use crate::access::Refusal;
 use crate::answer::Answer;
 use crate::context::Context;
 use crate::mcp::era::Revision;
-use crate::mcp::{self, Door, Reply, error};
+use crate::mcp::{self, Door, Reply, Then, error};
 use crate::request_log::RequestLog;
 
 /// The address of pictures when it depends on the request, as on Lambda; set by the door.
@@ -30,9 +29,6 @@ pub struct PictureBase(pub String);
 /// An id the platform already gave the request, as on Lambda; set by the door.
 #[derive(Debug, Clone)]
 pub struct PlatformRequestId(pub String);
-
-/// The header that asks for a panic where `WAKASHU_DRILL` allows it.
-const DRILL: &str = "wakashu-drill";
 
 /// Returns the router. Every path that is not here is 404.
 pub fn router(context: Arc<Context>) -> Router {
@@ -65,14 +61,11 @@ async fn serve_mcp(State(context): State<Arc<Context>>, request: Request<Body>) 
         remembered: Revision::V2025_03_26,
         snapshot: &snapshot,
         picture_base: base.or(context.picture_base.as_deref()),
+        can_push: context.state.can_push(),
+        drill: context.drill,
         request_id: &request_id,
     };
-    let answered = answer_mcp(&context, &parts.method, body, door, &mut log);
-    let answered = AssertUnwindSafe(answered).catch_unwind().await;
-    let (mut response, bytes) = answered.unwrap_or_else(|_| {
-        tracing::error!(request = &*request_id, "a handler panicked");
-        respond(rpc_failure(500, &error::internal(&request_id)))
-    });
+    let (mut response, bytes) = answer_mcp(&context, &parts.method, body, door, &mut log).await;
     if parts.method != Method::POST {
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
     }
@@ -117,21 +110,18 @@ async fn answer_mcp(
             &error::invalid_request("the Content-Type must be application/json"),
         ));
     }
-    if context.drill && headers.is_some_and(|headers| headers.contains_key(DRILL)) {
-        ask_for_a_panic();
-    }
     let body = match body::read(body).await {
         Ok(body) => body,
         Err(refused) => {
             return respond(rpc_failure(refused.status(), &error::invalid_request(refused.sentence())));
         }
     };
-    respond(mcp::answer(&body, door, log).await)
-}
-
-#[expect(clippy::panic, reason = "what a drill is for")]
-fn ask_for_a_panic() -> ! {
-    panic!("this is a drill")
+    let reply = mcp::answer(&body, door, log).await;
+    match reply.then {
+        Then::Listen(subscription) => (events::stream(context, subscription), 0),
+        // Over HTTP a request is cancelled by closing its connection; calls are short and run to their end.
+        Then::Cancel(_) | Then::Nothing => respond(reply),
+    }
 }
 
 /// Tells whether the body says it is JSON, or says nothing.
@@ -145,7 +135,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 fn rpc_failure(status: u16, error: &error::RpcError) -> Reply {
     let mut answer = Answer::default();
     error.write(&mut answer, None);
-    Reply { status, answer: Some(answer) }
+    Reply { status, answer: Some(answer), then: Then::Nothing }
 }
 
 fn respond(reply: Reply) -> (Response<Body>, usize) {
@@ -187,6 +177,6 @@ async fn health(State(context): State<Arc<Context>>, headers: HeaderMap) -> Resp
         out.raw(r#","digest":"#).string(&loaded.digest);
     }
     out.raw("}}");
-    let (response, _) = respond(Reply { status: 200, answer: Some(out) });
+    let (response, _) = respond(Reply { status: 200, answer: Some(out), then: Then::Nothing });
     response
 }

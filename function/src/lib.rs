@@ -22,7 +22,7 @@ mod uri;
 
 pub use access::{Access, Refusal, is_loopback};
 pub use answer::{Answer, AnswerBody, Mark};
-pub use archive_state::ArchiveState;
+pub use archive_state::{ArchiveState, Generation};
 pub use config::{Config, ConfigError, InvokeMode, SETTINGS, Setting};
 pub use context::Context;
 pub use error::{Detail, Received, ToolError};

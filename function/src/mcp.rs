@@ -8,7 +8,11 @@ mod methods;
 mod prompts;
 pub(crate) mod rendered;
 mod resources;
+pub(crate) mod subscriptions;
 
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt as _;
 use http::HeaderMap;
 
 use crate::answer::Answer;
@@ -16,6 +20,7 @@ use crate::limits::{MAX_ANSWER_BYTES, MAX_BATCH_MESSAGES};
 use crate::mcp::era::{Headers, Revision};
 use crate::mcp::error::RpcError;
 use crate::mcp::message::{Body, Incoming, Request, Unreadable};
+use crate::mcp::subscriptions::Subscription;
 use crate::request_log::RequestLog;
 use crate::snapshot::Snapshot;
 
@@ -28,6 +33,10 @@ pub(crate) struct Door<'a> {
     pub(crate) remembered: Revision,
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) picture_base: Option<&'a str>,
+    /// Whether this door can tell its clients of changes.
+    pub(crate) can_push: bool,
+    /// Whether a request may ask for a panic.
+    pub(crate) drill: bool,
     /// By this the log line is found.
     pub(crate) request_id: &'a str,
 }
@@ -38,17 +47,29 @@ pub(crate) struct Reply {
     pub(crate) status: u16,
     /// Nothing for notifications.
     pub(crate) answer: Option<Answer>,
+    pub(crate) then: Then,
+}
+
+/// What a message asks of its door, besides an answer.
+#[derive(Debug, Default)]
+pub(crate) enum Then {
+    #[default]
+    Nothing,
+    /// Keep this client informed.
+    Listen(Subscription),
+    /// Stop working on the request with this id.
+    Cancel(String),
 }
 
 impl Reply {
     fn accepted() -> Self {
-        Self { status: 202, answer: None }
+        Self { status: 202, answer: None, then: Then::Nothing }
     }
 
     fn error(error: &RpcError, id: Option<&str>) -> Self {
         let mut answer = Answer::default();
         error.write(&mut answer, id);
-        Self { status: error.status, answer: Some(answer) }
+        Self { status: error.status, answer: Some(answer), then: Then::Nothing }
     }
 }
 
@@ -70,9 +91,10 @@ async fn answer_message(text: &str, door: Door<'_>, log: &mut RequestLog) -> Rep
     let headers = door.headers.map(Headers::read);
     match message::read(text) {
         Ok(Incoming::Request(request)) => answer_request(&request, headers.as_ref(), door, log).await,
-        Ok(Incoming::Notification(method)) => {
-            log.set_method(&method);
-            Reply::accepted()
+        Ok(Incoming::Notification(notification)) => {
+            log.set_method(&notification.method);
+            let then = notification.request_id.map_or(Then::Nothing, |id| Then::Cancel(id.to_owned()));
+            Reply { then, ..Reply::accepted() }
         }
         Ok(Incoming::Response) => {
             log.method = "response";
@@ -100,12 +122,22 @@ async fn answer_request(
     };
     log.era = era.revision.as_str();
     log.header_differs = era.header_differs;
+    if request.method == "subscriptions/listen" && era.is_modern() && door.can_push {
+        return match Subscription::read(request) {
+            Ok(subscription) => Reply { status: 200, answer: None, then: Then::Listen(subscription) },
+            Err(error) => refuse(&error, Some(request.id), log),
+        };
+    }
     let mut out = Answer::default();
     out.raw(r#"{"jsonrpc":"2.0","id":"#).raw(request.id).raw(r#","result":{"#);
     if era.is_modern() {
         out.raw(r#""resultType":"complete","#);
     }
-    if let Err(error) = methods::answer(request, era, door, &mut out, log).await {
+    let answered = AssertUnwindSafe(methods::answer(request, era, door, &mut out, log)).catch_unwind().await;
+    if let Err(error) = answered.unwrap_or_else(|_| {
+        tracing::error!(request = door.request_id, "a handler panicked");
+        Err(error::internal(door.request_id))
+    }) {
         return refuse(&error, Some(request.id), log);
     }
     if era.is_modern() {
@@ -117,7 +149,7 @@ async fn answer_request(
         tracing::error!(bytes = out.len(), request = door.request_id, "an answer outgrew its budget");
         return refuse(&error::internal(door.request_id), Some(request.id), log);
     }
-    Reply { status: 200, answer: Some(out) }
+    Reply { status: 200, answer: Some(out), then: Then::Nothing }
 }
 
 async fn answer_batch(
@@ -175,5 +207,5 @@ async fn answer_batch(
         return Reply::accepted();
     }
     answers.raw("]");
-    Reply { status: 200, answer: Some(answers) }
+    Reply { status: 200, answer: Some(answers), then: Then::Nothing }
 }

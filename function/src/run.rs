@@ -87,6 +87,11 @@ impl Server {
     /// Serves until `stop` resolves, looking for newer archives meanwhile.
     pub async fn serve(self, stop: impl Future<Output = ()>) {
         let refreshing = keep_fresh(self.state(), self.refresh_every);
+        let context = Arc::clone(&self.context);
+        let stop = async move {
+            stop.await;
+            context.close_streams();
+        };
         local::serve(self.listener, http::router(self.context), stop).await;
         refreshing.abort();
         crate::log::flush();
@@ -98,7 +103,8 @@ pub async fn serve_stdio(config: &Config) -> Result<(), anyhow::Error> {
     check_tools()?;
     let state = open_state(config).await;
     let refreshing = keep_fresh(Arc::clone(&state), Duration::from_secs(config.refresh_seconds));
-    let context = Arc::new(Context::new(state, Access::default(), config.public_url.clone()));
+    let context = Context::new(state, Access::default(), config.public_url.clone());
+    let context = Arc::new(context.with_drill(config.drill));
     let served = stdio::run(context, tokio::io::stdin(), tokio::io::stdout()).await;
     refreshing.abort();
     crate::log::flush();
@@ -129,7 +135,7 @@ fn check_tools() -> Result<(), StartError> {
 }
 
 async fn open_state(config: &Config) -> Arc<ArchiveState> {
-    let state = ArchiveState::new(config.archive.clone(), config.cache_bytes, config.preload_bytes, false);
+    let state = ArchiveState::new(config.archive.clone(), config.cache_bytes, config.preload_bytes, true);
     state.refresh().await;
     Arc::new(state)
 }

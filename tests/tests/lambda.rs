@@ -146,9 +146,11 @@ fn a_panic_is_contained_and_the_next_request_works() {
         let archive = sample().to_str().unwrap();
         let lambda = Lambda::start(mode, &[("WAKASHU_ARCHIVE", archive), ("WAKASHU_DRILL", "on")]);
         let mut drill = event("legacy-tools-list");
-        drill["headers"]["wakashu-drill"] = json!("panic");
+        drill["body"] = json!(r#"{"jsonrpc":"2.0","id":"drill","method":"wakashu/drill"}"#);
+        drill["isBase64Encoded"] = json!(false);
         let reply = lambda.send(&drill);
-        assert_eq!(reply.status, 500);
+        assert_eq!(reply.status, 200);
+        assert_eq!(reply.json()["id"], "drill");
         assert_eq!(reply.json()["error"]["code"], -32603);
         check_answer(&reply.body);
         check_ranking(&ask(&lambda, "legacy-ranking"));
@@ -161,8 +163,9 @@ fn a_panic_is_contained_and_the_next_request_works() {
 fn without_the_setting_nobody_can_ask_for_a_panic() {
     let lambda = with_sample(Mode::Buffered);
     let mut drill = event("legacy-tools-list");
-    drill["headers"]["wakashu-drill"] = json!("panic");
-    assert_eq!(lambda.send(&drill).status, 200);
+    drill["body"] = json!(r#"{"jsonrpc":"2.0","id":1,"method":"wakashu/drill"}"#);
+    drill["isBase64Encoded"] = json!(false);
+    assert_eq!(lambda.send(&drill).json()["error"]["code"], -32601);
 }
 
 #[test]

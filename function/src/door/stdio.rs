@@ -1,19 +1,20 @@
 //! MCP over standard input and output: one message per line, nothing but protocol on stdout.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use futures_util::FutureExt as _;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{Semaphore, mpsc};
+use tokio::task::AbortHandle;
 
 use crate::answer::Answer;
+use crate::archive_state::Generation;
 use crate::context::Context;
 use crate::limits::MAX_BODY_BYTES;
 use crate::mcp::era::Revision;
-use crate::mcp::{self, Door, error};
+use crate::mcp::subscriptions::{Subscription, legacy_changed};
+use crate::mcp::{self, Door, Reply, Then, error};
 use crate::request_log::RequestLog;
 
 /// Most requests answered at a time; further lines wait in the pipe.
@@ -35,6 +36,8 @@ pub async fn run(
     let (answers, outgoing) = mpsc::channel(MAX_UNDER_WAY);
     let writer = tokio::spawn(write_all(output, outgoing));
     let places = Arc::new(Semaphore::new(MAX_UNDER_WAY));
+    let mut listeners =
+        Listeners { context: Arc::clone(&context), answers: answers.clone(), tasks: Vec::new() };
     let mut input = BufReader::with_capacity(64 * 1024, input);
     let mut remembered = Revision::NEWEST_LEGACY;
     loop {
@@ -51,28 +54,38 @@ pub async fn run(
             Line::Message(line) if line.trim_ascii().is_empty() => continue,
             Line::Message(line) => line,
         };
-        // `initialize` is the one message that changes how later ones are read, so it is answered in place.
-        if is_initialize(&line) {
-            let (answer, agreed) = answer_line(&context, &line, remembered).await;
-            remembered = agreed.unwrap_or(remembered);
-            if let Some(answer) = answer
+        // These change what happens to later messages, so they are answered in place.
+        if is_any_of(&line, &[b"\"initialize\"", b"\"subscriptions/listen\"", b"\"notifications/cancelled\""])
+        {
+            let (reply, agreed) = answer_line(&context, &line, remembered).await;
+            if let Some(agreed) = agreed {
+                remembered = agreed;
+                listeners.tell_legacy_client();
+            }
+            if let Some(answer) = reply.answer
                 && answers.send(answer).await.is_err()
             {
                 break;
+            }
+            match reply.then {
+                Then::Nothing => {}
+                Then::Listen(subscription) => listeners.listen(subscription).await,
+                Then::Cancel(id) => listeners.cancel(&id),
             }
             continue;
         }
         let place = Arc::clone(&places).acquire_owned().await;
         let (context, answers) = (Arc::clone(&context), answers.clone());
         tokio::spawn(async move {
-            let (answer, _) = answer_line(&context, &line, remembered).await;
-            if let Some(answer) = answer {
+            let (reply, _) = answer_line(&context, &line, remembered).await;
+            if let Some(answer) = reply.answer {
                 // The writer is gone only when the reader of our output is.
                 let _ = answers.send(answer).await;
             }
             drop(place);
         });
     }
+    drop(listeners);
     drop(answers);
     match writer.await {
         Ok(written) => written,
@@ -80,16 +93,85 @@ pub async fn run(
     }
 }
 
-/// Tells whether a line may be an `initialize`; a false alarm only costs concurrency.
-fn is_initialize(line: &[u8]) -> bool {
-    line.windows(12).take(4_096).any(|part| part == b"\"initialize\"")
+/// Those who are told of a replaced archive; they end with the input.
+struct Listeners {
+    context: Arc<Context>,
+    answers: mpsc::Sender<Answer>,
+    tasks: Vec<(String, AbortHandle)>,
 }
 
-async fn answer_line(
-    context: &Context,
-    line: &[u8],
-    remembered: Revision,
-) -> (Option<Answer>, Option<Revision>) {
+/// The name under which a legacy client listens; no request id looks like this.
+const LEGACY: &str = "legacy";
+
+/// Most subscriptions on one pipe.
+const MAX_SUBSCRIPTIONS: usize = 16;
+
+impl Listeners {
+    /// A legacy client is told unasked, from its `initialize` on.
+    fn tell_legacy_client(&mut self) {
+        if !self.context.state.can_push() || self.tasks.iter().any(|(id, _)| id == LEGACY) {
+            return;
+        }
+        self.spawn(LEGACY.to_owned(), legacy_changed);
+    }
+
+    async fn listen(&mut self, subscription: Subscription) {
+        if self.tasks.len() >= MAX_SUBSCRIPTIONS {
+            let mut answer = Answer::default();
+            error::invalid_params("too many subscriptions").write(&mut answer, Some(&subscription.id));
+            let _ = self.answers.send(answer).await;
+            return;
+        }
+        let _ = self.answers.send(subscription.acknowledged()).await;
+        self.spawn(subscription.id.clone(), move |before, now| subscription.changed(before, now));
+    }
+
+    fn cancel(&mut self, id: &str) {
+        self.tasks.retain(|(listener, task)| {
+            let stays = listener != id || listener == LEGACY;
+            if !stays {
+                task.abort();
+            }
+            stays
+        });
+    }
+
+    fn spawn(
+        &mut self,
+        id: String,
+        messages: impl Fn(Generation, Generation) -> Vec<Answer> + Send + 'static,
+    ) {
+        let mut changes = self.context.state.changes();
+        let answers = self.answers.clone();
+        let mut seen = *changes.borrow_and_update();
+        let task = tokio::spawn(async move {
+            while changes.changed().await.is_ok() {
+                let now = *changes.borrow_and_update();
+                for message in messages(seen, now) {
+                    if answers.send(message).await.is_err() {
+                        return;
+                    }
+                }
+                seen = now;
+            }
+        });
+        self.tasks.push((id, task.abort_handle()));
+    }
+}
+
+impl Drop for Listeners {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(|(_, task)| task.abort());
+    }
+}
+
+/// Tells whether a line may hold one of these methods; a false alarm only costs concurrency.
+fn is_any_of(line: &[u8], methods: &[&[u8]]) -> bool {
+    let start = line.get(..4_096).unwrap_or(line);
+    methods.iter().any(|method| memchr::memmem::find(start, method).is_some())
+}
+
+async fn answer_line(context: &Context, line: &[u8], remembered: Revision) -> (Reply, Option<Revision>) {
     let started = Instant::now();
     let request_id = context.next_request_id();
     let snapshot = context.state.current();
@@ -99,15 +181,11 @@ async fn answer_line(
         remembered,
         snapshot: &snapshot,
         picture_base: context.picture_base.as_deref(),
+        can_push: context.state.can_push(),
+        drill: context.drill,
         request_id: &request_id,
     };
-    let reply = AssertUnwindSafe(mcp::answer(line, door, &mut log)).catch_unwind().await;
-    let reply = reply.unwrap_or_else(|_| {
-        tracing::error!(request = &*request_id, "a handler panicked");
-        let mut answer = Answer::default();
-        error::internal(&request_id).write(&mut answer, None);
-        mcp::Reply { status: 500, answer: Some(answer) }
-    });
+    let reply = mcp::answer(line, door, &mut log).await;
     let bytes = reply.answer.as_ref().map_or(0, Answer::len);
     tracing::info!(
         request = &*request_id,
@@ -121,7 +199,7 @@ async fn answer_line(
         ms = started.elapsed().as_secs_f64() * 1_000.0,
         archive = snapshot.loaded().map(|loaded| loaded.digest.get(..16).unwrap_or_default()),
     );
-    (reply.answer, log.agreed)
+    (reply, log.agreed)
 }
 
 async fn write_all(

@@ -17,7 +17,7 @@ pub(crate) enum Incoming<'a> {
     /// Wants an answer.
     Request(Request<'a>),
     /// Wants none.
-    Notification(Cow<'a, str>),
+    Notification(Notification<'a>),
     /// An answer to something this server never asked.
     Response,
 }
@@ -29,6 +29,14 @@ pub(crate) struct Request<'a> {
     pub(crate) id: &'a str,
     pub(crate) method: Cow<'a, str>,
     pub(crate) params: Params<'a>,
+}
+
+/// A JSON-RPC notification.
+#[derive(Debug)]
+pub(crate) struct Notification<'a> {
+    pub(crate) method: Cow<'a, str>,
+    /// The id of the request that a `notifications/cancelled` names, as it was written.
+    pub(crate) request_id: Option<&'a str>,
 }
 
 /// The parameters any method of ours looks at, still unparsed.
@@ -52,6 +60,8 @@ pub(crate) struct Params<'a> {
     pub(crate) context: Option<&'a RawValue>,
     #[serde(borrow, rename = "protocolVersion")]
     pub(crate) protocol_version: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) notifications: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -133,7 +143,14 @@ pub(crate) fn read(text: &str) -> Result<Incoming<'_>, Unreadable<'_>> {
     let Some(method) = string(method) else {
         return refuse(usable_id, error::invalid_request("`method` must be a string"));
     };
-    let Some(id) = usable_id else { return Ok(Incoming::Notification(method)) };
+    let Some(id) = usable_id else {
+        let cancelled = if method == "notifications/cancelled" { wire.params } else { None };
+        let request_id = cancelled.and_then(Members::read).and_then(|params| params.get("requestId"));
+        return Ok(Incoming::Notification(Notification {
+            method,
+            request_id: request_id.map(RawValue::get),
+        }));
+    };
     let params = match wire.params {
         None => Params::default(),
         Some(params) if params.get().starts_with('{') => match serde_json::from_str(params.get()) {

@@ -49,8 +49,15 @@ pub(super) async fn answer(
         "completion/complete" => completion::complete(request, door, out),
         "initialize" if !era.is_modern() => initialize(request, door, out, log),
         "ping" if !era.is_modern() => Ok(()),
+        "wakashu/drill" if door.drill => drill(),
         _ => Err(error::method_not_found(era.is_modern())),
     }
+}
+
+/// Panics, so that an operator can see that a panic is contained. Only where `WAKASHU_DRILL` is on.
+#[expect(clippy::panic, reason = "what a drill is for")]
+fn drill() -> Result<(), RpcError> {
+    panic!("this is a drill")
 }
 
 /// Writes how long and by whom a result may be kept; only the modern era knows of it.

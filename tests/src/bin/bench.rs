@@ -1,0 +1,172 @@
+//! Measures warm answers against the floor: CPU time per request, paired and pinned.
+//!
+//! `cargo run --release -p wakashu-tests --bin bench` after `cargo build --release --workspace`. Server and floor share
+//! one core, wrk (from the distribution's packages) has the other; the floor is measured before and after each slice.
+#![expect(clippy::print_stdout, reason = "a measuring program")]
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use wakashu_archive::{
+    ContentHash, EntryDraft, MediaType, PictureDraft, RenditionDraft, RoundDraft, Writer,
+};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// Slices per case; the median ratio is reported.
+const SLICES: usize = 5;
+const SECONDS: &str = "3";
+const CONNECTIONS: &str = "10";
+
+/// What is asked, and the bar of the design: CPU per request over the floor's.
+struct Case {
+    name: &'static str,
+    body: Value,
+    bar: f64,
+}
+
+fn main() -> Outcome<()> {
+    let folder = tempfile::tempdir()?;
+    let archive = folder.path().join("bench.wakashu");
+    write_archive(&archive)?;
+    let programs = std::env::current_exe()?.parent().map(Path::to_owned).ok_or("no folder of programs")?;
+    let log = File::create(folder.path().join("log"))?;
+    let ours = Server::start(
+        Command::new(programs.join("wakashu-function")).args(["serve", "--port", "0"]).arg(&archive).stderr(log),
+    )?;
+    let call = |round: &str, range: &str| {
+        json!({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_wakashu_ranking",
+            "arguments":{"round_title":round,"rank_range":range}}})
+    };
+    let cases = [
+        Case { name: "ranking 1-3, 3 x 200 KiB", body: call("第1回", "1-3"), bar: 1.15 },
+        Case { name: "tools/list", body: json!({"jsonrpc":"2.0","id":1,"method":"tools/list"}), bar: 1.6 },
+        Case { name: "ranking 1-1, 20 KiB", body: call("第2回", "1"), bar: 1.3 },
+    ];
+    println!("{:<26} {:>9} {:>12} {:>12} {:>7} {:>6}", "case", "bytes", "floor us", "ours us", "ratio", "bar");
+    let mut held = true;
+    for case in cases {
+        let script = folder.path().join("request.lua");
+        std::fs::write(&script, lua(&case.body))?;
+        let size = ours.answer_size(&case.body)?;
+        let floor = Server::start(Command::new(programs.join("floor")).arg(size.to_string()))?;
+        for server in [&floor, &ours] {
+            server.load(&script)?;
+        }
+        let mut slices = Vec::new();
+        for _ in 0..SLICES {
+            let before = floor.load(&script)?;
+            let answer = ours.load(&script)?;
+            let after = floor.load(&script)?;
+            let floor = f64::midpoint(before, after);
+            slices.push((answer / floor, floor, answer));
+        }
+        slices.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let (ratio, floor, answer) = slices.get(SLICES / 2).copied().ok_or("no slices")?;
+        let mark = if ratio <= case.bar { "" } else { "  over" };
+        held &= ratio <= case.bar;
+        println!("{:<26} {size:>9} {floor:>12.1} {answer:>12.1} {ratio:>7.2} {:>6.2}{mark}", case.name, case.bar);
+    }
+    if held { Ok(()) } else { Err("a bar is missed".into()) }
+}
+
+fn lua(body: &Value) -> String {
+    format!(
+        "wrk.method = 'POST'\nwrk.headers['Content-Type'] = 'application/json'\nwrk.headers['Accept'] = 'application/json, text/event-stream'\nwrk.body = [==[{body}]==]\n"
+    )
+}
+
+/// A server pinned to the first core, ended when dropped.
+struct Server {
+    child: Child,
+    url: String,
+}
+
+impl Server {
+    fn start(command: &mut Command) -> Outcome<Self> {
+        let mut pinned = Command::new("taskset");
+        pinned.args(["-c", "0"]).arg(command.get_program()).args(command.get_args()).stdout(Stdio::piped());
+        pinned.stderr(Stdio::from(File::create(std::env::temp_dir().join("wakashu-bench.log"))?));
+        let mut child = pinned.spawn()?;
+        let mut url = String::new();
+        BufReader::new(child.stdout.take().ok_or("no stdout")?).read_line(&mut url)?;
+        Ok(Self { child, url: url.trim().to_owned() })
+    }
+
+    /// Returns the length of one answer.
+    fn answer_size(&self, body: &Value) -> Outcome<usize> {
+        let curl = Command::new("curl")
+            .args(["-s", "-X", "POST", "-H", "Content-Type: application/json", "-d", &body.to_string(), &self.url])
+            .output()?;
+        Ok(curl.stdout.len())
+    }
+
+    /// Loads the server for a slice; returns its CPU time per request in microseconds.
+    fn load(&self, script: &PathBuf) -> Outcome<f64> {
+        let before = self.cpu_seconds()?;
+        let wrk = Command::new("taskset")
+            .args(["-c", "1", "wrk", "-t1", "-c", CONNECTIONS, "-d", SECONDS, "-s"])
+            .arg(script)
+            .arg(&self.url)
+            .output()?;
+        let used = self.cpu_seconds()? - before;
+        let text = String::from_utf8(wrk.stdout)?;
+        if text.contains("Non-2xx") || text.contains("Socket errors") {
+            return Err(text.into());
+        }
+        let line = text.lines().find(|line| line.contains("requests in")).ok_or_else(|| text.clone())?;
+        let requests: f64 = line.split_whitespace().next().ok_or("no count")?.parse()?;
+        Ok(used * 1e6 / requests)
+    }
+
+    fn cpu_seconds(&self) -> Outcome<f64> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        let fields: Vec<&str> = stat.rsplit(')').next().ok_or("no stat")?.split_whitespace().collect();
+        let ticks = |at: usize| fields.get(at).and_then(|ticks| ticks.parse::<f64>().ok()).unwrap_or(0.0);
+        Ok((ticks(11) + ticks(12)) / 100.0)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn write_archive(path: &Path) -> Outcome<()> {
+    let mut writer = Writer::new(File::create(path)?)?;
+    for (title, ranks, bytes) in [("第1回", 3, 200 * 1024), ("第2回", 1, 20 * 1024)] {
+        writer.begin_round(RoundDraft { title: title.to_owned(), period: None })?;
+        for rank in 1..=ranks {
+            let rendition = |size: u32| RenditionDraft {
+                bytes: Bytes::from((0..bytes).map(|at: u32| (at * 31 + rank + size).to_le_bytes()[0]).collect::<Vec<_>>()),
+                media_type: MediaType::Webp,
+                width_px: size,
+                height_px: size,
+            };
+            let picture = PictureDraft {
+                small: rendition(512),
+                medium: rendition(1092),
+                large: rendition(1568),
+                original: None,
+            };
+            writer.entry(EntryDraft {
+                rank,
+                account: "@Laptop".to_owned(),
+                poem: "ひさかたの\n光のどけき\n窓の辺に\nラップトップも\n花に遠慮す".to_owned(),
+                honka: vec!["https://ja.wikisource.org/wiki/小倉百人一首".to_owned()],
+                prompt: "ukiyo-e woodblock print, a shy laptop under a cherry branch".to_owned(),
+                picture: Some(picture),
+                ..EntryDraft::default()
+            })?;
+        }
+    }
+    writer.finish("遠慮したラップトップ和歌集".to_owned(), String::new(), ContentHash::of(b"bench"))?;
+    Ok(())
+}
