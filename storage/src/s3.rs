@@ -28,7 +28,8 @@ use client::{Connected, connect, timeouts};
 pub use client::{Keys, S3Settings};
 use fault::{Subject, explain, status};
 
-/// The longest a small request may take, retries included.
+/// The longest a small request may take, retries included. Publishers wait longer than this for the removals of
+/// others ([`PublishOptions::settle`](crate::PublishOptions)).
 const DEADLINE: Duration = Duration::from_secs(25);
 
 /// A larger read may take longer: the time its bytes need on a slow line.
