@@ -308,7 +308,15 @@ fn emulator() -> PathBuf {
     emulator
 }
 
-/// Returns an address that was free a moment ago; nobody else is told of it in between.
+/// Returns an address that was free a moment ago, below the range from which the system takes ports for connections of
+/// others. Test processes begin at different places.
 fn free_address() -> SocketAddr {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    loop {
+        let tried = std::process::id() as usize * 101 + NEXT.fetch_add(1, Ordering::Relaxed);
+        let port = 12_000 + u16::try_from(tried % 20_000).unwrap();
+        if let Ok(free) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+            return free.local_addr().unwrap();
+        }
+    }
 }
