@@ -16,7 +16,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::BodyExt as _;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What may not stand in a query as it is.
 const QUERY: &AsciiSet = &CONTROLS
@@ -39,15 +39,16 @@ const PATH: &AsciiSet = &QUERY.add(b'?');
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Event {
+    #[serde(default, deserialize_with = "null_as_default")]
     raw_path: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     raw_query_string: String,
     /// Repeated headers arrive joined by commas.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     headers: BTreeMap<String, String>,
     request_context: RequestContext,
     body: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     is_base64_encoded: bool,
 }
 
@@ -61,6 +62,15 @@ struct RequestContext {
 #[derive(Debug, Deserialize)]
 struct Http {
     method: String,
+}
+
+/// Reads what may be null: emulators write it where the platform leaves a field out.
+fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 impl Event {
@@ -264,6 +274,15 @@ mod tests {
             r#"{"rawPath":"/mcp","requestContext":{"http":{"method":"POST"}},"body":"?","isBase64Encoded":true}"#,
         );
         assert_eq!(broken.into_request().unwrap_err(), "the body is not base64");
+    }
+
+    #[test]
+    fn emulators_write_null_where_the_platform_leaves_fields_out() {
+        let sent = event(
+            r#"{"rawPath":"/mcp","rawQueryString":null,"headers":null,"body":null,"isBase64Encoded":null,
+                "requestContext":{"domainName":null,"http":{"method":"GET"}}}"#,
+        );
+        assert_eq!(sent.into_request().unwrap().uri().path(), "/mcp");
     }
 
     #[test]
