@@ -14,4 +14,5 @@ mod damage;
 mod doors;
 mod eras;
 mod fixture;
+mod hostile;
 mod wire;
