@@ -129,8 +129,12 @@ fn uri_of(path: &str, query: &str) -> Option<Uri> {
 pub(super) struct Envelope {
     status_code: u16,
     headers: BTreeMap<String, String>,
+    /// Always empty, as in AWS's own library; the emulator of cargo-lambda insists on it.
+    multi_value_headers: BTreeMap<String, String>,
     body: Content,
     is_base64_encoded: bool,
+    /// Likewise.
+    cookies: [String; 0],
 }
 
 impl Envelope {
@@ -164,7 +168,14 @@ impl Envelope {
                 .or_insert_with(|| value.into_owned());
         }
         let is_base64_encoded = matches!(body, Content::Binary(_));
-        Self { status_code: parts.status.as_u16(), headers, body, is_base64_encoded }
+        Self {
+            status_code: parts.status.as_u16(),
+            headers,
+            multi_value_headers: BTreeMap::new(),
+            body,
+            is_base64_encoded,
+            cookies: [],
+        }
     }
 }
 
