@@ -1,9 +1,14 @@
 //! The Lambda door: the real program under AWS's runtime emulator, in both invoke modes.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use wakashu_tests::lambda::{Lambda, LambdaReply, Mode, answer_at_once, event};
-use wakashu_tests::{check_answer, sample};
+use wakashu_tests::{Collection, check_answer, poem, program, sample};
 
 const HOST: &str = "https://abcdefghijklmnopqrstuvwxyz012345.lambda-url.ap-northeast-1.on.aws";
 
@@ -237,4 +242,63 @@ fn several_requests_at_a_time_get_each_their_own_answer() {
             assert_eq!(reply.body, replies[at % names.len()].body, "{name}");
         }
     }
+}
+
+fn publish(archive: &Path, store: &Path) {
+    let mut command = Command::new(program("wakashu-indexer"));
+    let published = command.args(["publish", "--no-progress"]).arg(archive).arg(store).output().unwrap();
+    assert!(published.status.success(), "{}", String::from_utf8_lossy(&published.stderr));
+}
+
+#[test]
+fn a_publication_is_served_after_the_pause_and_survives_its_store() {
+    let pause = || std::thread::sleep(Duration::from_millis(1_100));
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store");
+    let first = Collection::default().title("一").round("第1回").entry(poem(1, None));
+    let second = "遠慮したラップトップ和歌集";
+    publish(&first.write(), &store);
+    let lambda = Lambda::start(
+        Mode::Buffered,
+        &[("WAKASHU_ARCHIVE", store.to_str().unwrap()), ("WAKASHU_REFRESH_SECONDS", "1")],
+    );
+    let status = || {
+        let status = ask(&lambda, "legacy-status")["structuredContent"].clone();
+        (status["title"].as_str().unwrap().to_owned(), status["stale"].as_bool().unwrap())
+    };
+    assert_eq!(status(), ("一".to_owned(), false));
+    publish(sample(), &store);
+    pause();
+    assert_eq!(status(), (second.to_owned(), false), "the first request after the pause has the new one");
+
+    let away = folder.path().join("away");
+    std::fs::rename(&store, &away).unwrap();
+    pause();
+    assert_eq!(status(), (second.to_owned(), true), "a good index is never lost");
+    assert!(ask(&lambda, "legacy-tools-list")["tools"].as_array().unwrap().len() > 1);
+    std::fs::rename(&away, &store).unwrap();
+    pause();
+    assert_eq!(status(), (second.to_owned(), false));
+}
+
+#[test]
+fn a_bucket_that_never_answers_holds_up_start_and_answers_only_so_long() {
+    // Connections are taken by the system and never answered.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", silent.local_addr().unwrap());
+    let lambda = Lambda::start(
+        Mode::Buffered,
+        &[
+            ("WAKASHU_ARCHIVE", "s3://poems/wakashu"),
+            ("AWS_ENDPOINT_URL_S3", &endpoint),
+            ("AWS_REGION", "eu-central-1"),
+            ("AWS_ACCESS_KEY_ID", "key"),
+            ("AWS_SECRET_ACCESS_KEY", "secret"),
+        ],
+    );
+    let begun = Instant::now();
+    assert_eq!(ask(&lambda, "legacy-status")["structuredContent"]["state"], "UNAVAILABLE");
+    let log = lambda.log_with("INIT REPORT");
+    assert_eq!(log.matches("INIT REPORT").count(), 1, "the start was not cut short by the platform: {log}");
+    assert!(begun.elapsed() < Duration::from_secs(16), "{:?}", begun.elapsed());
 }
