@@ -153,6 +153,8 @@ impl Reply {
 pub struct Connection {
     stream: TcpStream,
     unread: Vec<u8>,
+    /// What of a stream is out of its chunks but not yet handed out.
+    events: String,
 }
 
 impl Connection {
@@ -163,7 +165,7 @@ impl Connection {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        Self { stream, unread: Vec::new() }
+        Self { stream, unread: Vec::new(), events: String::new() }
     }
 
     /// Sends bytes as they are. The server may close before it has read all of a hopeless request.
@@ -182,8 +184,8 @@ impl Connection {
         self.receive_for("POST")
     }
 
-    /// Reads the next answer to a request of this method: an answer to `HEAD` has no body.
-    pub fn receive_for(&mut self, method: &str) -> Option<Reply> {
+    /// Reads the head of the next answer; its body is left to [`next_event`](Self::next_event).
+    pub fn receive_head(&mut self) -> Option<Reply> {
         let end = loop {
             if let Some(end) = self.unread.windows(4).position(|part| part == b"\r\n\r\n") {
                 break end;
@@ -202,7 +204,43 @@ impl Connection {
             .filter_map(|line| line.split_once(':'))
             .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
             .collect();
-        let mut reply = Reply { status, headers, body: Vec::new() };
+        Some(Reply { status, headers, body: Vec::new() })
+    }
+
+    /// Reads the next event of a stream; `None` at the end.
+    pub fn next_event(&mut self) -> Option<String> {
+        loop {
+            if let Some(end) = self.events.find("\n\n") {
+                let event = self.events.drain(..end + 2).collect::<String>();
+                return Some(event.trim_end().to_owned());
+            }
+            let chunk = self.next_chunk()?;
+            self.events.push_str(&chunk);
+        }
+    }
+
+    /// Reads the next chunk of a body that comes in chunks; `None` after the last.
+    fn next_chunk(&mut self) -> Option<String> {
+        let (from, length) = loop {
+            if let Some(end) = self.unread.windows(2).position(|part| part == b"\r\n") {
+                let size = str::from_utf8(&self.unread[..end]).expect("a chunk size");
+                break (end + 2, usize::from_str_radix(size, 16).expect("a chunk size"));
+            }
+            if !self.fill() {
+                return None;
+            }
+        };
+        while self.unread.len() < from + length + 2 {
+            assert!(self.fill(), "the stream breaks off inside a chunk");
+        }
+        let chunk: Vec<u8> = self.unread.drain(..from + length + 2).skip(from).take(length).collect();
+        (length > 0).then(|| String::from_utf8(chunk).expect("a stream is text"))
+    }
+
+    /// Reads the next answer to a request of this method: an answer to `HEAD` has no body.
+    pub fn receive_for(&mut self, method: &str) -> Option<Reply> {
+        let mut reply = self.receive_head()?;
+        let status = reply.status;
         if method == "HEAD" || matches!(status, 204 | 304) {
             return Some(reply);
         }

@@ -45,7 +45,7 @@ fn object(value: &Value) -> JsonObject {
 async fn use_everything(client: &Client, is_modern: bool) {
     let tools = client.list_all_tools().await.unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
-    assert_eq!(names[..4], ["index_status", "list_rounds", "get_wakashu_ranking", "get_poem"]);
+    assert_eq!(names, ["index_status", "list_rounds", "get_wakashu_ranking", "get_poem", "search_poems"]);
     assert_eq!(tools[2].title.as_deref(), Some("和歌集ランキング情報取得"));
     for tool in &tools {
         let annotations = tool.annotations.as_ref().unwrap();
@@ -81,6 +81,7 @@ async fn call_every_tool(client: &Client) {
         ("list_rounds", json!({ "limit": 2 }), 1, 0),
         ("get_wakashu_ranking", json!({ "round_title": "第1回", "rank_range": "1-3" }), 3, 3),
         ("get_poem", json!({ "round_title": "番外編", "rank": 1 }), 1, 1),
+        ("search_poems", json!({ "query": "花" }), 1, 0),
     ] {
         let params = CallToolRequestParams::new(tool).with_arguments(object(&arguments));
         let result = client.call_tool(params).await.unwrap_or_else(|error| panic!("{tool}: {error}"));

@@ -9,9 +9,11 @@
 
 mod acceptance;
 mod budget;
+mod changes;
 mod clients;
 mod damage;
 mod doors;
+mod drill;
 mod eras;
 mod fixture;
 mod hostile;

@@ -79,7 +79,6 @@ fn the_opening_of_a_conversation_is_as_written_down() {
     snapshot(&server, "initialize", "initialize", &params);
     snapshot(&server, "ping", "ping", &json!({}));
     snapshot(&server, "unknown_method", "no/such", &json!({}));
-    snapshot(&server, "subscriptions_listen", "subscriptions/listen", &json!({ "notifications": {} }));
     let note = post(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
     compare("initialized", "notifications/initialized", &json!({}), &shown(&server, &note));
 }
@@ -118,6 +117,9 @@ fn tool_results_are_as_written_down() {
             json!({ "round_title": "1", "rank_range": "2", "pictures": "none" }),
         ),
         ("ranking_with_gaps", "get_wakashu_ranking", json!({ "round_title": "第2回", "rank_range": "1-6" })),
+        ("search", "search_poems", json!({ "query": "2番目" })),
+        ("search_first_page", "search_poems", json!({ "query": "歌", "limit": 1 })),
+        ("search_nothing", "search_poems", json!({ "query": "存在しない言葉" })),
         ("poem", "get_poem", json!({ "round_title": "第1回", "rank": 3 })),
         ("poem_without_picture", "get_poem", json!({ "round_title": "第2回", "rank": 4 })),
     ] {
@@ -157,6 +159,10 @@ fn tool_errors_are_as_written_down() {
         ("poem_unknown_round", "get_poem", json!({ "round_title": "第99回", "rank": 1 })),
         ("poem_unknown_rank", "get_poem", json!({ "round_title": "第1回", "rank": 4 })),
         ("poem_rank_of_wrong_type", "get_poem", json!({ "round_title": "第1回", "rank": "一" })),
+        ("search_without_query", "search_poems", json!({})),
+        ("search_empty_query", "search_poems", json!({ "query": " " })),
+        ("search_foreign_cursor", "search_poems", json!({ "query": "歌", "cursor": "djF8" })),
+        ("search_in_unknown_round", "search_poems", json!({ "query": "歌 round:第99回" })),
         ("unknown_tool", "no_such_tool", json!({})),
     ] {
         snapshot_tool(&server, name, tool, &arguments);
