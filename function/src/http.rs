@@ -116,7 +116,7 @@ async fn answer_mcp(
             return respond(rpc_failure(refused.status(), &error::invalid_request(refused.sentence())));
         }
     };
-    let reply = mcp::answer(&body, door, log).await;
+    let reply = mcp::answer(&body, door, &context.state, log).await;
     match reply.then {
         Then::Listen(subscription) => (events::stream(context, subscription), 0),
         // Over HTTP a request is cancelled by closing its connection; calls are short and run to their end.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use quick_cache::sync::{Cache, DefaultLifecycle};
@@ -51,6 +52,7 @@ pub struct Index {
     held: Held,
     cache: Arc<ReadCache>,
     columns: [OnceCell<Column>; 3],
+    is_gone: AtomicBool,
 }
 
 /// A search column.
@@ -104,12 +106,8 @@ impl Index {
             }
             Err(error) => return Err(error.into()),
         };
-        Ok(Self {
-            archive,
-            held: Held::Remote(object),
-            cache: Arc::clone(cache),
-            columns: Default::default(),
-        })
+        let (cache, columns, is_gone) = (Arc::clone(cache), Default::default(), AtomicBool::new(false));
+        Ok(Self { archive, held: Held::Remote(object), cache, columns, is_gone })
     }
 
     /// Opens an archive that lies in memory as a whole.
@@ -127,13 +125,35 @@ impl Index {
             }
             Err(error) => return Err(error.into()),
         };
-        Ok(Self { archive, held: Held::Whole(whole), cache, columns: Default::default() })
+        let (columns, is_gone) = (Default::default(), AtomicBool::new(false));
+        Ok(Self { archive, held: Held::Whole(whole), cache, columns, is_gone })
     }
 
     /// Returns the archive's trailer and root.
     #[must_use]
     pub fn archive(&self) -> &Archive {
         &self.archive
+    }
+
+    /// Tells whether a read found that the archive is no longer in storage: a newer one was published and this one
+    /// pruned, most likely.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Relaxed)
+    }
+
+    /// Forgets that a read found nothing; the next one will tell again.
+    pub fn look_again(&self) {
+        self.is_gone.store(false, Ordering::Relaxed);
+    }
+
+    /// Reads from storage, and notices when the archive is not there any more.
+    async fn read(&self, object: &dyn Object, span: Span) -> Result<Bytes, StorageError> {
+        let read = object.read(span).await;
+        if read.as_ref().is_err_and(StorageError::is_not_found) {
+            self.is_gone.store(true, Ordering::Relaxed);
+        }
+        read
     }
 
     /// Returns a chunk's page, from the cache where it can be had.
@@ -146,7 +166,7 @@ impl Index {
             let bytes = match &self.held {
                 // Copied: a page must stay what was validated, whatever happens to the mapped file.
                 Held::Whole(whole) => Bytes::copy_from_slice(part(whole, chunk.page.span())),
-                Held::Remote(object) => object.read(chunk.page.span()).await?,
+                Held::Remote(object) => self.read(object.as_ref(), chunk.page.span()).await?,
             };
             Ok::<_, ReadError>(Cached::Page(self.archive.page(chunk, bytes)?))
         };
@@ -170,7 +190,7 @@ impl Index {
     pub async fn original(&self, rendition: &ArchivedRendition) -> Result<Bytes, ReadError> {
         let bytes = match &self.held {
             Held::Whole(whole) => slice(whole, rendition.span()),
-            Held::Remote(object) => object.read(rendition.span()).await?,
+            Held::Remote(object) => self.read(object.as_ref(), rendition.span()).await?,
         };
         verify_original(rendition, &bytes)?;
         Ok(bytes)
@@ -192,7 +212,7 @@ impl Index {
                 Held::Remote(_) if reference.length > self.cache.capacity_bytes => {
                     return Err(ReadError::ColumnTooLarge { bytes: reference.length });
                 }
-                Held::Remote(object) => object.read(reference.span()).await?,
+                Held::Remote(object) => self.read(object.as_ref(), reference.span()).await?,
             };
             Ok(Column::open(&reference, &bytes, self.archive.root().entries.to_native())?)
         };
@@ -236,8 +256,9 @@ impl Index {
             }
         }
         let merged = merge_touching(missing.iter().map(|(rendition, _)| rendition.span()).collect());
-        let reads =
-            merged.into_iter().map(|span| async move { (span, object.read(span).await.map_err(Arc::new)) });
+        let reads = merged
+            .into_iter()
+            .map(|span| async move { (span, self.read(object.as_ref(), span).await.map_err(Arc::new)) });
         let reads = futures_util::future::join_all(reads).await;
 
         let mut failed: BTreeMap<ContentHash, ReadError> = BTreeMap::new();

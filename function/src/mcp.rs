@@ -16,6 +16,7 @@ use futures_util::FutureExt as _;
 use http::HeaderMap;
 
 use crate::answer::Answer;
+use crate::archive_state::ArchiveState;
 use crate::limits::{MAX_ANSWER_BYTES, MAX_BATCH_MESSAGES};
 use crate::mcp::era::{Headers, Revision};
 use crate::mcp::error::RpcError;
@@ -73,8 +74,19 @@ impl Reply {
     }
 }
 
-/// Answers one body: a message, or a batch where the revision has batches.
-pub(crate) async fn answer(body: &[u8], door: Door<'_>, log: &mut RequestLog) -> Reply {
+/// Answers one body. Should the archive turn out to be gone from storage, the pointer is read again and the body
+/// answered once more.
+pub(crate) async fn answer(body: &[u8], door: Door<'_>, state: &ArchiveState, log: &mut RequestLog) -> Reply {
+    let reply = answer_once(body, door, log).await;
+    let Some(index) = door.snapshot.index().filter(|index| index.is_gone()) else { return reply };
+    state.refresh().await;
+    index.look_again();
+    let snapshot = state.current();
+    answer_once(body, Door { snapshot: &snapshot, ..door }, log).await
+}
+
+/// Answers a message, or a batch where the revision has batches.
+async fn answer_once(body: &[u8], door: Door<'_>, log: &mut RequestLog) -> Reply {
     match message::split(body) {
         Ok(Body::Single(text)) => answer_message(text, door, log).await,
         Ok(Body::Batch(messages)) => answer_batch(&messages, door, log).await,

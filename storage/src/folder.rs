@@ -28,7 +28,7 @@ const TEMPORARY_PREFIX: &str = ".wakashu-";
 const TEMPORARY_SUFFIX: &str = ".tmp";
 
 /// After this long a temporary file belongs to a writer that died.
-const TEMPORARY_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+const TEMPORARY_AGE: Duration = Duration::from_hours(24);
 
 /// How much is written between two progress reports.
 const WRITE_BLOCK_BYTES: usize = 4 << 20;

@@ -24,10 +24,10 @@ use crate::timestamp::Timestamp;
 
 /// How old an archive that no history names must be before it is removed. Leaves time for readers that still
 /// hold the old pointer and for publishers between upload and swap.
-pub const PRUNE_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+pub const PRUNE_AGE: Duration = Duration::from_hours(24);
 
 /// Archives younger than this are in no pruner's sights, whatever its clock says.
-const SAFE_AGE: Duration = Duration::from_secs(23 * 60 * 60);
+const SAFE_AGE: Duration = Duration::from_hours(23);
 
 /// How often a publisher writes an archive that keeps vanishing.
 const MOST_WRITES: usize = 3;

@@ -185,7 +185,7 @@ async fn answer_line(context: &Context, line: &[u8], remembered: Revision) -> (R
         drill: context.drill,
         request_id: &request_id,
     };
-    let reply = mcp::answer(line, door, &mut log).await;
+    let reply = mcp::answer(line, door, &context.state, &mut log).await;
     let bytes = reply.answer.as_ref().map_or(0, Answer::len);
     tracing::info!(
         request = &*request_id,

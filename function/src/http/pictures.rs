@@ -41,7 +41,15 @@ pub(super) async fn serve(
     let Some(index) = snapshot.index() else {
         return plain(StatusCode::SERVICE_UNAVAILABLE, "no archive is loaded; try again later");
     };
-    match answer(index, &round, &rank, &query, &method, &headers).await {
+    let mut answered = answer(index, &round, &rank, &query, &method, &headers).await;
+    if index.is_gone() {
+        context.state.refresh().await;
+        index.look_again();
+        if let Some(index) = context.state.current().index() {
+            answered = answer(index, &round, &rank, &query, &method, &headers).await;
+        }
+    }
+    match answered {
         Ok(response) => response,
         Err(error) => {
             let request = context.next_request_id();

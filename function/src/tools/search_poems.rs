@@ -102,8 +102,10 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
             text.push_str("\n（表記の違いを許した一致）");
         }
     }
-    if found.more {
-        text.push_str("\n\n続きがあります。nextCursor を cursor に渡してください。");
+    let next = found.more.then(|| Cursor { offset: from + shown.len() }.encode(digest));
+    if let Some(cursor) = &next {
+        // In the text too: some clients show the model nothing else.
+        text.push_str(&format!("\n\n続きがあります。cursor に \"{cursor}\" を渡してください。"));
     }
     out.raw(r#""content":[{"type":"text","text":"#).string(&text).raw(r#"}],"structuredContent":{"hits":["#);
     for (at, hit) in shown.iter().enumerate() {
@@ -111,8 +113,8 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
         write_hit(out, hit);
     }
     out.raw("]");
-    if found.more {
-        out.raw(r#","nextCursor":"#).string(&Cursor { offset: from + shown.len() }.encode(digest));
+    if let Some(cursor) = next {
+        out.raw(r#","nextCursor":"#).string(&cursor);
     }
     out.raw("}");
     Ok(())

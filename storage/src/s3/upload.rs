@@ -25,10 +25,10 @@ const MOST_PARTS: u64 = 10_000;
 const CONCURRENT_PARTS: usize = 4;
 
 /// One attempt of writing a part; 16 MiB in that time is 140 KB/s.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(120);
+const WRITE_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Putting the parts together can take minutes for large objects.
-const COMPLETE_TIMEOUT: Duration = Duration::from_secs(300);
+const COMPLETE_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// How often an upload is begun anew because another one of the same name is under way.
 const CONFLICT_ATTEMPTS: u32 = 5;

@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_look_is_due_at_first_after_the_pause_and_when_the_clock_was_set_back() {
-        let minute = Duration::from_secs(60);
+        let minute = Duration::from_mins(1);
         assert!(is_due(None, minute));
         assert!(!is_due(Some(SystemTime::now()), minute));
         assert!(is_due(Some(SystemTime::now() - minute), minute));
@@ -92,7 +92,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("none.wakashu");
         let state = ArchiveState::new(Some(missing.to_str().unwrap().parse().unwrap()), 1 << 20, 0, false);
-        let refreshing = Refreshing::new(Arc::new(state), Duration::from_secs(60));
+        let refreshing = Refreshing::new(Arc::new(state), Duration::from_mins(1));
         refreshing.before_an_answer().await;
         let first = *refreshing.last.lock().await;
         assert!(first.is_some());
