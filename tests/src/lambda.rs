@@ -93,7 +93,8 @@ impl Lambda {
         let input = keeper.stdin.take();
         let log = Log::follow(keeper.stdout.take().unwrap());
         let started = Instant::now();
-        while TcpStream::connect(address).is_err() {
+        // It takes events a moment before it can hand them on.
+        while [address, api].iter().any(|address| TcpStream::connect(address).is_err()) {
             assert!(started.elapsed() < PATIENCE, "the emulator does not listen:\n{}", log.text());
             std::thread::sleep(Duration::from_millis(10));
         }
