@@ -41,6 +41,13 @@ impl Access {
         }
     }
 
+    /// Returns the configured origin a request comes from: only those are told that they may read the answer.
+    #[must_use]
+    pub fn configured_origin(&self, headers: &HeaderMap) -> Option<&str> {
+        let origin = headers.get(ORIGIN)?.to_str().ok()?;
+        self.origins.iter().find(|allowed| *allowed == origin).map(String::as_str)
+    }
+
     fn allows_host(&self, host: &str) -> bool {
         let name = without_port(host).to_ascii_lowercase();
         (self.loopback && is_loopback(&name))

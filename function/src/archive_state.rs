@@ -11,6 +11,7 @@ use wakashu_storage::{Etag, Fetched, Location, Pointer, Storage, StorageError, T
 use crate::error::Detail;
 use crate::index::{Index, ReadCache, ReadError};
 use crate::snapshot::Snapshot;
+use crate::tools::ToolSet;
 
 /// The served archive and how to look for a newer one.
 #[derive(Debug)]
@@ -22,6 +23,7 @@ pub struct ArchiveState {
     cache: Arc<ReadCache>,
     preload_bytes: u64,
     can_push: bool,
+    disabled: ToolSet,
     changes: watch::Sender<Generation>,
 }
 
@@ -66,15 +68,23 @@ impl ArchiveState {
     #[must_use]
     pub fn new(location: Option<Location>, cache_bytes: u64, preload_bytes: u64, can_push: bool) -> Self {
         Self {
-            current: ArcSwap::from_pointee(Snapshot::empty(location.is_some(), can_push)),
+            current: ArcSwap::from_pointee(Snapshot::empty(location.is_some(), can_push, ToolSet::default())),
             location,
             storage: OnceCell::new(),
             known: Mutex::default(),
             cache: Arc::new(ReadCache::new(cache_bytes)),
             preload_bytes,
             can_push,
+            disabled: ToolSet::default(),
             changes: watch::Sender::new(Generation::default()),
         }
+    }
+
+    /// Switches tools off. To be called before anything is read.
+    #[must_use]
+    pub fn with_disabled(self, disabled: ToolSet) -> Self {
+        let empty = Snapshot::empty(self.location.is_some(), self.can_push, disabled);
+        Self { current: ArcSwap::from_pointee(empty), disabled, ..self }
     }
 
     /// Tells whether this door announces changes.
@@ -156,7 +166,12 @@ impl ArchiveState {
             return Err(RefreshError::OtherArchive { expected, found });
         }
         known.pointer = Some(etag);
-        Ok(Some(Snapshot::ready(Arc::new(index), Some(pointer.current.published_at), self.can_push)))
+        Ok(Some(Snapshot::ready(
+            Arc::new(index),
+            Some(pointer.current.published_at),
+            self.can_push,
+            self.disabled,
+        )))
     }
 
     /// Looks at one named archive: reopened when its file was replaced, otherwise opened once.
@@ -180,6 +195,6 @@ impl ArchiveState {
             return Ok(None);
         }
         let written = mark.and_then(|mark| mark.modified).map(Timestamp::from);
-        Ok(Some(Snapshot::ready(Arc::new(index), written, self.can_push)))
+        Ok(Some(Snapshot::ready(Arc::new(index), written, self.can_push, self.disabled)))
     }
 }

@@ -1,71 +1,18 @@
 //! Every setting, typed, read from the environment, checked once. All problems are listed together.
 
+mod settings;
+
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use wakashu_storage::Location;
 
-/// A setting, as the README's table and `wakashu-function config` show it.
-#[derive(Debug)]
-pub struct Setting {
-    /// The environment variable.
-    pub name: &'static str,
-    /// What holds when it is unset.
-    pub default: &'static str,
-    /// What it does.
-    pub what: &'static str,
-}
+use crate::drill::Drill;
+use crate::execution::{Execution, MOST_WAITING, PLACES, TIME_LIMIT_MS};
+use crate::tokens::Token;
+use crate::tools::ToolSet;
 
-/// All settings.
-pub static SETTINGS: [Setting; 12] = [
-    Setting {
-        name: "WAKASHU_ARCHIVE",
-        default: "none",
-        what: "the archive to serve: a path, `file://…` or `s3://…`, of one archive or of a store with a pointer",
-    },
-    Setting {
-        name: "WAKASHU_PUBLIC_URL",
-        default: "the address listened on",
-        what: "the address readers reach the server at; picture links begin with it",
-    },
-    Setting {
-        name: "WAKASHU_ALLOWED_HOSTS",
-        default: "loopback names",
-        what: "further `Host` names to answer to, separated by commas; needed to listen beyond loopback",
-    },
-    Setting {
-        name: "WAKASHU_ALLOWED_ORIGINS",
-        default: "loopback origins",
-        what: "browser origins to answer to, separated by commas",
-    },
-    Setting {
-        name: "WAKASHU_REFRESH_SECONDS",
-        default: "60",
-        what: "how often to look for a newer archive, 1 to 86400",
-    },
-    Setting {
-        name: "WAKASHU_CACHE_BYTES",
-        default: "67108864",
-        what: "memory for pages, and for pictures fetched from a bucket",
-    },
-    Setting {
-        name: "WAKASHU_PRELOAD_BYTES",
-        default: "8388608",
-        what: "archives in a bucket up to this size are fetched whole at the start; 0 turns it off",
-    },
-    Setting { name: "WAKASHU_LOG", default: "info", what: "`off`, `error`, `warn`, `info` or `debug`" },
-    Setting {
-        name: "WAKASHU_INVOKE_MODE",
-        default: "BUFFERED",
-        what: "on Lambda, the function URL's invoke mode: `BUFFERED` or `RESPONSE_STREAM`",
-    },
-    Setting {
-        name: "WAKASHU_DRILL",
-        default: "off",
-        what: "`on` lets the method `wakashu/drill` make its handler panic, to see that it is contained",
-    },
-    Setting { name: "HOST", default: "127.0.0.1", what: "the address `serve` listens on" },
-    Setting { name: "PORT", default: "3000", what: "the port `serve` listens on; 0 picks a free one" },
-];
+pub use settings::{SETTINGS, Setting, write_markdown};
 
 /// The settings in force.
 #[derive(Debug, Clone)]
@@ -89,8 +36,22 @@ pub struct Config {
     pub log: Option<tracing::Level>,
     /// How the platform takes answers.
     pub invoke_mode: InvokeMode,
-    /// Whether requests may ask for a panic.
-    pub drill: bool,
+    /// The tools that are switched off.
+    pub tools_disabled: ToolSet,
+    /// How long a tool may take.
+    pub tool_timeout: Duration,
+    /// How many tools run at a time.
+    pub concurrency: usize,
+    /// How many calls may wait.
+    pub queue: usize,
+    /// Who may ask; everyone if there are none.
+    pub tokens: Vec<Token>,
+    /// Requests per second from all clients; 0 for any number.
+    pub rate_per_second: u32,
+    /// Requests per second from one client; 0 for any number.
+    pub rate_per_client: u32,
+    /// What is practised.
+    pub drill: Drill,
     /// The address to listen on.
     pub host: String,
     /// The port to listen on.
@@ -146,16 +107,34 @@ impl Config {
             preload_bytes: reader.number("WAKASHU_PRELOAD_BYTES", 8 << 20, 0, 4 << 30),
             log: reader.parsed("WAKASHU_LOG", level).unwrap_or(Some(tracing::Level::INFO)),
             invoke_mode: reader.parsed("WAKASHU_INVOKE_MODE", invoke_mode).unwrap_or_default(),
-            drill: reader.parsed("WAKASHU_DRILL", on_or_off).unwrap_or_default(),
+            tools_disabled: reader.parsed("WAKASHU_TOOLS_DISABLED", tool_set).unwrap_or_default(),
+            tool_timeout: Duration::from_millis(reader.number(
+                "WAKASHU_TOOL_TIMEOUT_MS",
+                TIME_LIMIT_MS,
+                1,
+                300_000,
+            )),
+            concurrency: reader.number("WAKASHU_CONCURRENCY", PLACES, 1, 10_000),
+            queue: reader.number("WAKASHU_QUEUE", MOST_WAITING, 0, 100_000),
+            tokens: reader.list("WAKASHU_TOKENS_SHA256", Token::parse),
+            rate_per_second: reader.number("WAKASHU_RATE_PER_SECOND", 0, 0, 1_000_000),
+            rate_per_client: reader.number("WAKASHU_RATE_PER_CLIENT", 0, 0, 1_000_000),
+            drill: reader.parsed("WAKASHU_DRILL", drill).unwrap_or_default(),
             host: reader.parsed("HOST", |text| Ok(text.to_owned())).unwrap_or_else(|| "127.0.0.1".to_owned()),
-            port: u16::try_from(reader.number("PORT", 3000, 0, 65_535)).unwrap_or(3000),
+            port: reader.number("PORT", 3000, 0, 65_535),
         };
         if reader.problems.is_empty() { Ok(config) } else { Err(ConfigError { problems: reader.problems }) }
     }
 }
 
 impl Config {
-    /// Writes the settings in force, one per line.
+    /// Returns the limits tools run under.
+    #[must_use]
+    pub fn execution(&self) -> Execution {
+        Execution::new(self.concurrency, self.queue, self.tool_timeout, self.drill)
+    }
+
+    /// Writes the settings in force, one per line; of secrets only that they are there.
     pub fn write(&self, out: &mut impl std::io::Write) -> std::io::Result<()> {
         let list = |values: &[String]| values.join(",");
         let shown = |name: &str| match name {
@@ -170,7 +149,14 @@ impl Config {
                 self.log.map_or_else(|| "off".to_owned(), |level| level.to_string().to_lowercase())
             }
             "WAKASHU_INVOKE_MODE" => self.invoke_mode.as_str().to_owned(),
-            "WAKASHU_DRILL" => if self.drill { "on" } else { "off" }.to_owned(),
+            "WAKASHU_TOOLS_DISABLED" => self.tools_disabled.names().collect::<Vec<_>>().join(","),
+            "WAKASHU_TOOL_TIMEOUT_MS" => self.tool_timeout.as_millis().to_string(),
+            "WAKASHU_CONCURRENCY" => self.concurrency.to_string(),
+            "WAKASHU_QUEUE" => self.queue.to_string(),
+            "WAKASHU_TOKENS_SHA256" => list(&self.tokens.iter().map(Token::masked).collect::<Vec<_>>()),
+            "WAKASHU_RATE_PER_SECOND" => self.rate_per_second.to_string(),
+            "WAKASHU_RATE_PER_CLIENT" => self.rate_per_client.to_string(),
+            "WAKASHU_DRILL" => self.drill.as_str().to_owned(),
             "HOST" => self.host.clone(),
             "PORT" => self.port.to_string(),
             _ => String::new(),
@@ -190,13 +176,16 @@ impl Reader<'_> {
         parsed.map_err(|problem| self.problems.push(format!("  {name}: {problem}"))).ok()
     }
 
-    fn list(&mut self, name: &str, parse: impl Fn(&str) -> Result<String, String>) -> Vec<String> {
+    fn list<T>(&mut self, name: &str, parse: impl Fn(&str) -> Result<T, String>) -> Vec<T> {
         let all =
             |text: &str| text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(&parse).collect();
         self.parsed(name, all).unwrap_or_default()
     }
 
-    fn number(&mut self, name: &str, default: u64, least: u64, most: u64) -> u64 {
+    fn number<T>(&mut self, name: &str, default: T, least: T, most: T) -> T
+    where
+        T: std::str::FromStr + PartialOrd + std::fmt::Display + Copy,
+    {
         let parse = |text: &str| {
             let number = text.parse().ok().filter(|number| (least..=most).contains(number));
             number.ok_or_else(|| format!("expected a whole number from {least} to {most}"))
@@ -250,12 +239,19 @@ fn invoke_mode(text: &str) -> Result<InvokeMode, String> {
     mode.ok_or_else(|| "expected BUFFERED or RESPONSE_STREAM".to_owned())
 }
 
-fn on_or_off(text: &str) -> Result<bool, String> {
-    match text {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err("expected on or off".to_owned()),
+fn drill(text: &str) -> Result<Drill, String> {
+    let drill = Drill::ALL.into_iter().find(|drill| drill.as_str() == text);
+    drill.ok_or_else(|| "expected off, on, slow, fault or panic".to_owned())
+}
+
+fn tool_set(text: &str) -> Result<ToolSet, String> {
+    let mut set = ToolSet::default();
+    for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        set.insert(name).map_err(|_| {
+            "expected names of tools, separated by commas; `wakashu-function tools` lists them".to_owned()
+        })?;
     }
+    Ok(set)
 }
 
 #[cfg(test)]
@@ -286,6 +282,13 @@ mod tests {
             ("WAKASHU_LOG", "loud"),
             ("WAKASHU_INVOKE_MODE", "stream"),
             ("WAKASHU_DRILL", "yes"),
+            ("WAKASHU_TOOLS_DISABLED", "search_poems,search"),
+            ("WAKASHU_TOOL_TIMEOUT_MS", "0"),
+            ("WAKASHU_CONCURRENCY", "-1"),
+            ("WAKASHU_QUEUE", "many"),
+            ("WAKASHU_TOKENS_SHA256", "secret"),
+            ("WAKASHU_RATE_PER_SECOND", "1.5"),
+            ("WAKASHU_RATE_PER_CLIENT", "-1"),
         ])
         .unwrap_err()
         .to_string();
@@ -298,9 +301,41 @@ mod tests {
             "WAKASHU_LOG",
             "WAKASHU_INVOKE_MODE",
             "WAKASHU_DRILL",
+            "WAKASHU_TOOLS_DISABLED",
+            "WAKASHU_TOOL_TIMEOUT_MS",
+            "WAKASHU_CONCURRENCY",
+            "WAKASHU_QUEUE",
+            "WAKASHU_TOKENS_SHA256",
+            "WAKASHU_RATE_PER_SECOND",
+            "WAKASHU_RATE_PER_CLIENT",
         ] {
             assert!(error.contains(name), "{name} in {error}");
         }
+    }
+
+    #[test]
+    fn what_is_shown_can_be_read_again_but_for_secrets() {
+        let hash = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+        let tokens = format!("{hash}, {hash}:status");
+        let given = [
+            ("WAKASHU_TOKENS_SHA256", tokens.as_str()),
+            ("WAKASHU_TOOLS_DISABLED", "search_poems, list_rounds"),
+            ("WAKASHU_DRILL", "slow"),
+        ];
+        let mut shown = Vec::new();
+        read(&given).unwrap().write(&mut shown).unwrap();
+        let shown = String::from_utf8(shown).unwrap();
+        assert!(shown.contains("WAKASHU_TOKENS_SHA256=****:read,****:status\n"), "{shown}");
+        assert!(shown.contains("WAKASHU_TOOLS_DISABLED=list_rounds,search_poems\n"), "{shown}");
+        let again: Vec<(&str, &str)> = shown
+            .lines()
+            .filter_map(|line| line.split_once('='))
+            .filter(|(name, _)| *name != "WAKASHU_TOKENS_SHA256")
+            .collect();
+        let mut shown_again = Vec::new();
+        read(&again).unwrap().write(&mut shown_again).unwrap();
+        let masked = "WAKASHU_TOKENS_SHA256=****:read,****:status";
+        assert_eq!(String::from_utf8(shown_again).unwrap(), shown.replace(masked, "WAKASHU_TOKENS_SHA256="));
     }
 
     #[test]

@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use tokio::sync::watch;
+use wakashu_storage::Timestamp;
 
 use crate::access::Access;
 use crate::archive_state::ArchiveState;
+use crate::config::Config;
+use crate::execution::Execution;
+use crate::rates::Rates;
+use crate::tokens::Token;
 
 /// What every request may use.
 #[derive(Debug)]
@@ -18,26 +23,34 @@ pub struct Context {
     pub access: Access,
     /// Where picture links begin, where that does not depend on the request.
     pub picture_base: Option<String>,
-    /// Whether requests may ask for a panic.
-    pub drill: bool,
+    /// The limits tools run under.
+    pub execution: Execution,
+    /// Who may ask; everyone if there are none.
+    pub tokens: Vec<Token>,
+    /// How often clients may ask, where that is limited.
+    pub rates: Option<Rates>,
     /// When the process began to serve.
     pub started: Instant,
+    /// The same on the calendar.
+    pub started_at: Timestamp,
     requests: RequestIds,
     closing: watch::Sender<bool>,
 }
 
 impl Context {
-    /// Puts the parts together.
+    /// Puts the parts together, open to all and with the usual limits.
     #[must_use]
     pub fn new(state: Arc<ArchiveState>, access: Access, picture_base: Option<String>) -> Self {
-        let (started, requests) = (Instant::now(), RequestIds::new());
         Self {
             state,
             access,
             picture_base,
-            drill: false,
-            started,
-            requests,
+            execution: Execution::default(),
+            tokens: Vec::new(),
+            rates: None,
+            started: Instant::now(),
+            started_at: SystemTime::now().into(),
+            requests: RequestIds::new(),
             closing: watch::Sender::new(false),
         }
     }
@@ -53,10 +66,16 @@ impl Context {
         self.closing.subscribe()
     }
 
-    /// Lets requests ask for a panic, or not.
+    /// Takes over who may ask and the limits tools run under.
     #[must_use]
-    pub fn with_drill(self, drill: bool) -> Self {
-        Self { drill, ..self }
+    pub fn with_config(self, config: &Config) -> Self {
+        Self { execution: config.execution(), tokens: config.tokens.clone(), ..self }
+    }
+
+    /// Limits how often clients may ask.
+    #[must_use]
+    pub fn with_rates(self, rates: Option<Rates>) -> Self {
+        Self { rates, ..self }
     }
 
     /// Returns a new id, by which a request is found in the log.

@@ -2,9 +2,15 @@
 //!
 //! The two never mix: what only the operator may see is a [`Detail`], which no text for callers can print.
 
+mod handling;
+
 use std::fmt;
 
+use tracing::Level;
+
 use crate::index::ReadError;
+
+pub use handling::{HANDLING, Handling, McpForm};
 
 /// Something for the log only. It has no `Display`, so it cannot slip into an answer.
 #[derive(Clone)]
@@ -159,18 +165,36 @@ impl ToolError {
     /// Returns the stable code.
     #[must_use]
     pub fn code(&self) -> &'static str {
+        self.handling().code
+    }
+
+    /// Returns how this kind of error travels.
+    #[must_use]
+    pub fn handling(&self) -> &'static Handling {
         match self {
-            Self::ToolNotFound => "TOOL_NOT_FOUND",
-            Self::ToolDisabled => "TOOL_DISABLED",
-            Self::Validation { .. } => "VALIDATION_ERROR",
-            Self::NotFound { .. } => "NOT_FOUND",
-            Self::Execution(_) => "TOOL_EXECUTION_ERROR",
-            Self::Timeout => "TIMEOUT",
-            Self::Authentication => "AUTHENTICATION_ERROR",
-            Self::Authorization => "AUTHORIZATION_ERROR",
-            Self::RateLimited { .. } => "RATE_LIMIT_EXCEEDED",
-            Self::IndexUnavailable { .. } => "INDEX_UNAVAILABLE",
-            Self::Internal(_) => "INTERNAL_ERROR",
+            Self::ToolNotFound => &HANDLING[0],
+            Self::ToolDisabled => &HANDLING[1],
+            Self::Validation { .. } => &HANDLING[2],
+            Self::NotFound { .. } => &HANDLING[3],
+            Self::Execution(_) => &HANDLING[4],
+            Self::Timeout => &HANDLING[5],
+            Self::Authentication => &HANDLING[6],
+            Self::Authorization => &HANDLING[7],
+            Self::RateLimited { .. } => &HANDLING[8],
+            Self::IndexUnavailable { .. } => &HANDLING[9],
+            Self::Internal(_) => &HANDLING[10],
+        }
+    }
+
+    /// Writes the log's own line about the error, where its kind deserves one.
+    pub(crate) fn report(&self, tool: &'static str, request_id: &str) {
+        let detail = self.detail().map(Detail::for_log);
+        match self.handling().level {
+            Level::ERROR => tracing::error!(request = request_id, tool, detail, "a tool failed"),
+            Level::WARN => {
+                tracing::warn!(request = request_id, tool, error = self.code(), "a tool failed");
+            }
+            _ => {}
         }
     }
 

@@ -1,16 +1,19 @@
 //! The router: paths, methods, headers, sizes. The same one behind every HTTP door.
 
-mod body;
+pub(crate) mod body;
 mod events;
+mod guard;
+mod paths;
 mod pictures;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
-use axum::routing::{any, get};
+use axum::routing::{any, get, post};
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use wakashu_storage::Timestamp;
@@ -18,9 +21,13 @@ use wakashu_storage::Timestamp;
 use crate::access::Refusal;
 use crate::answer::Answer;
 use crate::context::Context;
+use crate::facade;
 use crate::mcp::era::Revision;
 use crate::mcp::{self, Door, Reply, Then, error};
 use crate::request_log::RequestLog;
+use crate::tokens::Scope;
+
+pub(crate) use paths::methods_of;
 
 /// The address of pictures when it depends on the request, as on Lambda; set by the door.
 #[derive(Debug, Clone)]
@@ -30,19 +37,29 @@ pub struct PictureBase(pub String);
 #[derive(Debug, Clone)]
 pub struct PlatformRequestId(pub String);
 
+/// Who sent the request, where limits need to know; set by the door.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientAddress(pub IpAddr);
+
 /// Returns the router. Every path that is not here is 404.
 pub fn router(context: Arc<Context>) -> Router {
-    Router::new()
+    let guards = Arc::clone(&context);
+    let router = Router::new()
         .route("/mcp", any(serve_mcp))
         .route("/", get(health))
         .route("/pictures/{round}/{rank}", get(pictures::serve))
+        .route("/v1/{*rest}", any(facade::serve))
+        .route("/tools", get(facade::redirect))
+        .route("/tools/call", post(facade::redirect))
         .fallback(async || plain(StatusCode::NOT_FOUND, "no such path; the MCP endpoint is POST /mcp"))
-        .method_not_allowed_fallback(async || {
-            let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "this path takes GET and HEAD");
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        .method_not_allowed_fallback(async |request: Request<Body>| {
+            let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "this path takes another method");
+            let allowed = methods_of(request.uri().path()).unwrap_or("GET, HEAD");
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
             response
         })
-        .with_state(context)
+        .with_state(context);
+    guard::guarded(router, &guards)
 }
 
 async fn serve_mcp(State(context): State<Arc<Context>>, request: Request<Body>) -> Response<Body> {
@@ -62,7 +79,8 @@ async fn serve_mcp(State(context): State<Arc<Context>>, request: Request<Body>) 
         snapshot: &snapshot,
         picture_base: base.or(context.picture_base.as_deref()),
         can_push: context.state.can_push(),
-        drill: context.drill,
+        execution: &context.execution,
+        scope: parts.extensions.get::<Scope>().copied().unwrap_or_default(),
         request_id: &request_id,
     };
     let (mut response, bytes) = answer_mcp(&context, &parts.method, body, door, &mut log).await;
@@ -125,7 +143,7 @@ async fn answer_mcp(
 }
 
 /// Tells whether the body says it is JSON, or says nothing.
-fn is_json(headers: &HeaderMap) -> bool {
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(CONTENT_TYPE) else { return true };
     let essence = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
     essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
@@ -154,7 +172,7 @@ fn respond(reply: Reply) -> (Response<Body>, usize) {
 }
 
 /// A short answer in plain text, for people and for paths that are not the protocol's.
-fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
+pub(crate) fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use wakashu_function::{Config, door, log, run};
+use wakashu_function::{Config, door, log, reference, run};
 
 /// Answers MCP requests from a wakashu archive.
 #[derive(Debug, Parser)]
@@ -40,7 +40,23 @@ enum Door {
         archive: Option<String>,
     },
     /// Show the settings in force.
-    Config,
+    Config {
+        /// Show all settings with their defaults instead, as a table for the docs.
+        #[arg(long)]
+        markdown: bool,
+    },
+    /// List the tools.
+    Tools {
+        /// Show their arguments too, as a chapter for the docs.
+        #[arg(long)]
+        markdown: bool,
+    },
+    /// List the kinds of errors.
+    Errors {
+        /// Show how each travels too, as a table for the docs.
+        #[arg(long)]
+        markdown: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -57,6 +73,15 @@ fn main() -> ExitCode {
 }
 
 fn start(arguments: &Arguments) -> anyhow::Result<()> {
+    // The reference is the same whatever the settings are, also while they are wrong.
+    match arguments.door {
+        Door::Config { markdown: true } => return Ok(reference::write_settings_markdown(&mut io::stdout())?),
+        Door::Tools { markdown: true } => return Ok(reference::write_tools_markdown(&mut io::stdout())?),
+        Door::Tools { markdown: false } => return Ok(reference::write_tools(&mut io::stdout())?),
+        Door::Errors { markdown: true } => return Ok(reference::write_errors_markdown(&mut io::stdout())?),
+        Door::Errors { markdown: false } => return Ok(reference::write_errors(&mut io::stdout())?),
+        Door::Serve { .. } | Door::Stdio { .. } | Door::Config { .. } => {}
+    }
     let given = |name: &str| match (&arguments.door, name) {
         (Door::Serve { archive, .. } | Door::Stdio { archive }, "WAKASHU_ARCHIVE") => archive.clone(),
         (Door::Serve { host, .. }, "HOST") => host.clone(),
@@ -79,7 +104,8 @@ fn start(arguments: &Arguments) -> anyhow::Result<()> {
             runtime.shutdown_background();
             served
         }
-        Door::Config => Ok(config.write(&mut io::stdout().lock())?),
+        Door::Config { .. } => Ok(config.write(&mut io::stdout().lock())?),
+        Door::Tools { .. } | Door::Errors { .. } => Ok(()),
     }
 }
 

@@ -17,6 +17,7 @@ use http::HeaderMap;
 
 use crate::answer::Answer;
 use crate::archive_state::ArchiveState;
+use crate::execution::Execution;
 use crate::limits::{MAX_ANSWER_BYTES, MAX_BATCH_MESSAGES};
 use crate::mcp::era::{Headers, Revision};
 use crate::mcp::error::RpcError;
@@ -24,6 +25,7 @@ use crate::mcp::message::{Body, Incoming, Request, Unreadable};
 use crate::mcp::subscriptions::Subscription;
 use crate::request_log::RequestLog;
 use crate::snapshot::Snapshot;
+use crate::tokens::Scope;
 
 /// Where a message came from and what it may see.
 #[derive(Debug, Clone, Copy)]
@@ -36,8 +38,10 @@ pub(crate) struct Door<'a> {
     pub(crate) picture_base: Option<&'a str>,
     /// Whether this door can tell its clients of changes.
     pub(crate) can_push: bool,
-    /// Whether a request may ask for a panic.
-    pub(crate) drill: bool,
+    /// The limits tools run under.
+    pub(crate) execution: &'a Execution,
+    /// What the caller's token is good for.
+    pub(crate) scope: Scope,
     /// By this the log line is found.
     pub(crate) request_id: &'a str,
 }

@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::context::Context;
 use crate::door::{lambda, local, stdio};
 use crate::http;
+use crate::rates::Rates;
 
 /// Why a server could not start.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +68,8 @@ impl Server {
         };
         let base = config.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
         let state = open_state(config).await;
-        let context = Arc::new(Context::new(state, access, Some(base)).with_drill(config.drill));
+        let rates = Rates::new(config.rate_per_second, config.rate_per_client);
+        let context = Arc::new(Context::new(state, access, Some(base)).with_config(config).with_rates(rates));
         let refresh_every = Duration::from_secs(config.refresh_seconds);
         Ok(Self { listener, address, context, refresh_every })
     }
@@ -92,7 +94,8 @@ impl Server {
             stop.await;
             context.close_streams();
         };
-        local::serve(self.listener, http::router(self.context), stop).await;
+        let names_clients = self.context.rates.as_ref().is_some_and(Rates::tells_clients_apart);
+        local::serve(self.listener, http::router(self.context), names_clients, stop).await;
         refreshing.abort();
         crate::log::flush();
     }
@@ -104,7 +107,7 @@ pub async fn serve_stdio(config: &Config) -> Result<(), anyhow::Error> {
     let state = open_state(config).await;
     let refreshing = keep_fresh(Arc::clone(&state), Duration::from_secs(config.refresh_seconds));
     let context = Context::new(state, Access::default(), config.public_url.clone());
-    let context = Arc::new(context.with_drill(config.drill));
+    let context = Arc::new(context.with_config(config));
     let served = stdio::run(context, tokio::io::stdin(), tokio::io::stdout()).await;
     refreshing.abort();
     crate::log::flush();
@@ -124,8 +127,8 @@ pub async fn serve_lambda(config: &Config) -> Result<(), anyhow::Error> {
         origins: config.allowed_origins.clone(),
         function_urls: true,
     };
-    let context = Context::new(Arc::new(state), access, config.public_url.clone());
-    let context = Arc::new(context.with_drill(config.drill));
+    let state = Arc::new(state.with_disabled(config.tools_disabled));
+    let context = Arc::new(Context::new(state, access, config.public_url.clone()).with_config(config));
     let every = Duration::from_secs(config.refresh_seconds);
     lambda::run(context, config.invoke_mode, every).await.map_err(anyhow::Error::from_boxed)
 }
@@ -136,6 +139,7 @@ fn check_tools() -> Result<(), StartError> {
 
 async fn open_state(config: &Config) -> Arc<ArchiveState> {
     let state = ArchiveState::new(config.archive.clone(), config.cache_bytes, config.preload_bytes, true);
+    let state = state.with_disabled(config.tools_disabled);
     state.refresh().await;
     Arc::new(state)
 }

@@ -8,6 +8,7 @@ use wakashu_storage::Timestamp;
 use crate::index::Index;
 use crate::limits::MAX_TITLE_CHARACTERS;
 use crate::mcp::rendered::Rendered;
+use crate::tools::ToolSet;
 
 /// The collection's title until an archive says otherwise.
 pub const DEFAULT_TITLE: &str = "遠慮したラップトップ和歌集";
@@ -55,31 +56,38 @@ pub struct Snapshot {
     loaded: Option<Loaded>,
     stale_since: Option<Timestamp>,
     title: String,
+    disabled: ToolSet,
     rendered: Rendered,
 }
 
 impl Snapshot {
-    /// Returns a snapshot without an archive.
+    /// Returns a snapshot without an archive; the tools in `disabled` are switched off.
     #[must_use]
-    pub fn empty(configured: bool, can_push: bool) -> Self {
+    pub fn empty(configured: bool, can_push: bool, disabled: ToolSet) -> Self {
         let title = DEFAULT_TITLE.to_owned();
         Self {
             configured,
             loaded: None,
             stale_since: None,
-            rendered: Rendered::new(&title, None, can_push),
+            rendered: Rendered::new(&title, None, can_push, disabled),
+            disabled,
             title,
         }
     }
 
     /// Returns a snapshot of an open archive.
     #[must_use]
-    pub fn ready(index: Arc<Index>, published_at: Option<Timestamp>, can_push: bool) -> Self {
+    pub fn ready(
+        index: Arc<Index>,
+        published_at: Option<Timestamp>,
+        can_push: bool,
+        disabled: ToolSet,
+    ) -> Self {
         let title = shortened(&index.archive().root().title, MAX_TITLE_CHARACTERS);
         let digest: Arc<str> = index.archive().digest().to_string().into();
-        let rendered = Rendered::new(&title, Some(&digest), can_push);
+        let rendered = Rendered::new(&title, Some(&digest), can_push, disabled);
         let loaded = Loaded { index, digest, published_at, loaded_at: SystemTime::now().into() };
-        Self { configured: true, loaded: Some(loaded), stale_since: None, title, rendered }
+        Self { configured: true, loaded: Some(loaded), stale_since: None, title, disabled, rendered }
     }
 
     /// Returns the same archive, marked stale since `since` or fresh again.
@@ -90,6 +98,7 @@ impl Snapshot {
             loaded: self.loaded.clone(),
             stale_since: since,
             title: self.title.clone(),
+            disabled: self.disabled,
             rendered: self.rendered.clone(),
         }
     }
@@ -132,6 +141,12 @@ impl Snapshot {
     #[must_use]
     pub fn title(&self) -> &str {
         &self.title
+    }
+
+    /// Returns the tools that are switched off.
+    #[must_use]
+    pub fn disabled(&self) -> ToolSet {
+        self.disabled
     }
 
     /// Returns the answers that depend on the archive alone.

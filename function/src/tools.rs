@@ -1,7 +1,7 @@
 //! The registry: the one place tools live.
 //!
-//! A tool is one definition. Its input schema, the parsing of its arguments, its entry in `tools/list` and (later)
-//! its page in the HTTP view all come from that.
+//! A tool is one definition. Its input schema, the parsing of its arguments, its entry in `tools/list`, its page in
+//! the HTTP view and its chapter in the reference all come from that.
 
 pub(crate) mod arguments;
 pub(crate) mod entry;
@@ -11,8 +11,10 @@ mod index_status;
 mod list_rounds;
 pub(crate) mod rounds;
 mod search_poems;
+mod set;
 
 pub(crate) use list_rounds::write_round as list_rounds_row;
+pub use set::ToolSet;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -43,8 +45,10 @@ pub struct Tool {
     pub needs_index: bool,
     /// The arguments.
     pub parameters: &'static [Parameter],
-    /// JSON Schema of the structured answer; only tools that return no pictures have one.
-    pub output_schema: Option<&'static str>,
+    /// Whether its answers carry pictures. Those have no structured part: several clients then drop the pictures.
+    pub pictures: bool,
+    /// JSON Schema of the data: of the structured part where there is one, else of what the HTTP view calls raw.
+    pub data_schema: &'static str,
     run: Run,
 }
 
@@ -58,6 +62,8 @@ pub struct Parameter {
     pub name: &'static str,
     /// What values it takes.
     pub kind: Kind,
+    /// What well-formed texts look like, as a regular expression; a hint for forms, the tool itself decides.
+    pub pattern: Option<&'static str>,
     /// What the model reads about it.
     pub description: &'static str,
     /// The value when it is left out, as JSON; an argument without one is optional or required.
@@ -94,6 +100,17 @@ pub struct Call<'a> {
     pub arguments: &'a Arguments<'a>,
     /// Where pictures can be had over HTTP, without a slash at the end; unknown on stdio.
     pub picture_base: Option<&'a str>,
+    /// What to write.
+    pub form: Form,
+}
+
+/// What a tool writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// The members of an MCP result: blocks for model and reader.
+    Result,
+    /// The data alone, as one JSON value.
+    Data,
 }
 
 /// All tools, in the order they are listed. The one without arguments comes first.
@@ -115,11 +132,14 @@ impl Tool {
     /// Tells why the tool cannot be called now, if it cannot.
     #[must_use]
     pub fn unavailable(&self, snapshot: &Snapshot) -> Option<ToolError> {
+        if snapshot.disabled().contains(self) {
+            return Some(ToolError::ToolDisabled);
+        }
         (self.needs_index && snapshot.index().is_none())
             .then(|| ToolError::IndexUnavailable { configured: snapshot.is_configured() })
     }
 
-    /// Runs the tool; it writes the members of its result into `out`.
+    /// Runs the tool; it writes what `call.form` says into `out`.
     pub async fn run<'a>(&self, call: Call<'a>, out: &'a mut Answer) -> Result<(), ToolError> {
         (self.run)(call, out).await
     }
@@ -130,8 +150,8 @@ impl Tool {
         out.raw(r#","description":"#).string(&self.description.replace("{title}", collection_title));
         out.raw(r#","inputSchema":"#);
         self.write_input_schema(out);
-        if let Some(schema) = self.output_schema {
-            out.raw(r#","outputSchema":"#).raw(schema);
+        if !self.pictures {
+            out.raw(r#","outputSchema":"#).raw(self.data_schema);
         }
         out.raw(r#","annotations":{"title":"#).string(self.title);
         out.raw(
@@ -214,7 +234,7 @@ pub fn check() -> Result<(), Vec<String>> {
         let mut schema = Answer::default();
         tool.write_input_schema(&mut schema);
         let schema = schema.into_text();
-        for json in defaults.chain(tool.output_schema).chain([schema.as_str()]) {
+        for json in defaults.chain([tool.data_schema, schema.as_str()]) {
             if serde_json::from_str::<serde::de::IgnoredAny>(json).is_err() {
                 problems.push(format!("tool `{}`: a schema or default is not valid JSON", tool.name));
             }
@@ -228,6 +248,9 @@ pub fn check() -> Result<(), Vec<String>> {
                 ));
             }
         }
+    }
+    if TOOLS.len() > ToolSet::MOST {
+        problems.push(format!("more tools than the {} a set can hold", ToolSet::MOST));
     }
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }

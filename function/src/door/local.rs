@@ -13,6 +13,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tower_service::Service as _;
 
+use crate::http::ClientAddress;
+
 /// Most connections at a time; further ones wait in the kernel's queue.
 const MAX_CONNECTIONS: usize = 1_024;
 
@@ -22,8 +24,14 @@ const HEADER_DEADLINE: Duration = Duration::from_secs(15);
 /// How long answers under way may take after the stop was asked for.
 const CLOSING_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Serves `router` on `listener` until `stop` resolves, then lets answers under way finish.
-pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Output = ()>) {
+/// Serves `router` on `listener` until `stop` resolves, then lets answers under way finish. `names_clients` has every
+/// request carry its client's address.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    names_clients: bool,
+    stop: impl Future<Output = ()>,
+) {
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut server = http1::Builder::new();
@@ -38,8 +46,8 @@ pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Outp
             () = &mut stop => break,
             accepted = accepted => accepted,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, client) = match accepted {
+            Ok((stream, client)) => (stream, client.ip()),
             Err(error) => {
                 // Out of descriptors, most likely: wait for some to come free instead of spinning.
                 tracing::warn!(detail = %error, "a connection could not be accepted");
@@ -50,7 +58,10 @@ pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Outp
         // Answers are written whole; waiting for more would only delay them.
         let _ = stream.set_nodelay(true);
         let router = router.clone();
-        let service = hyper::service::service_fn(move |request: http::Request<hyper::body::Incoming>| {
+        let service = hyper::service::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
+            if names_clients {
+                request.extensions_mut().insert(ClientAddress(client));
+            }
             let mut router = router.clone();
             async move {
                 let response = router.call(request.map(axum::body::Body::new)).await;

@@ -16,6 +16,7 @@ use crate::mcp::era::Revision;
 use crate::mcp::subscriptions::{Subscription, legacy_changed};
 use crate::mcp::{self, Door, Reply, Then, error};
 use crate::request_log::RequestLog;
+use crate::tokens::Scope;
 
 /// Most requests answered at a time; further lines wait in the pipe.
 const MAX_UNDER_WAY: usize = 32;
@@ -182,7 +183,8 @@ async fn answer_line(context: &Context, line: &[u8], remembered: Revision) -> (R
         snapshot: &snapshot,
         picture_base: context.picture_base.as_deref(),
         can_push: context.state.can_push(),
-        drill: context.drill,
+        execution: &context.execution,
+        scope: Scope::Read,
         request_id: &request_id,
     };
     let reply = mcp::answer(line, door, &context.state, &mut log).await;

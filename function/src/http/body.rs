@@ -13,14 +13,14 @@ const BODY_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Why a body was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(crate) enum Refused {
     TooLarge,
     TooSlow,
     Broken,
 }
 
 impl Refused {
-    pub(super) fn status(self) -> u16 {
+    pub(crate) fn status(self) -> u16 {
         match self {
             Self::TooLarge => 413,
             Self::TooSlow => 408,
@@ -28,7 +28,7 @@ impl Refused {
         }
     }
 
-    pub(super) fn sentence(self) -> &'static str {
+    pub(crate) fn sentence(self) -> &'static str {
         match self {
             Self::TooLarge => "the body is larger than 1 MiB",
             Self::TooSlow => "the body did not arrive within 10 seconds",
@@ -38,7 +38,7 @@ impl Refused {
 }
 
 /// Reads a body of at most [`MAX_BODY_BYTES`].
-pub(super) async fn read(body: Body) -> Result<Bytes, Refused> {
+pub(crate) async fn read(body: Body) -> Result<Bytes, Refused> {
     if http_body::Body::size_hint(&body).lower() > MAX_BODY_BYTES as u64 {
         return Err(Refused::TooLarge);
     }

@@ -103,6 +103,16 @@ pub(crate) fn index_unavailable() -> RpcError {
     )
 }
 
+/// The caller's token is not good for this.
+pub(crate) fn not_covered() -> RpcError {
+    RpcError::new(403, -32600, "The token does not cover this")
+}
+
+/// A refusal that has nothing to do with the message: who asks, or how often.
+pub(crate) fn refusal(status: u16, code: i32, message: String) -> RpcError {
+    RpcError::new(status, code, message)
+}
+
 /// The answers of a batch together would be too large.
 pub(crate) fn batch_too_large() -> RpcError {
     RpcError::new(

@@ -2,13 +2,15 @@
 
 use crate::answer::Answer;
 use crate::cursor::Cursor;
+use crate::drill::Drill;
+use crate::error::ToolError;
+use crate::execution::Caller;
 use crate::mcp::era::{Era, Revision};
 use crate::mcp::error::{self, RpcError};
 use crate::mcp::message::{Request, string};
 use crate::mcp::{Door, completion, prompts, resources};
 use crate::request_log::RequestLog;
-use crate::tools::arguments::Arguments;
-use crate::tools::{self, Call};
+use crate::tools::{self, Form};
 
 /// Writes the members of the result into `out`.
 pub(super) async fn answer(
@@ -18,11 +20,14 @@ pub(super) async fn answer(
     out: &mut Answer,
     log: &mut RequestLog,
 ) -> Result<(), RpcError> {
+    if !door.scope.covers_method(&request.method) {
+        return Err(error::not_covered());
+    }
     match &*request.method {
         "tools/call" => call_tool(request, door, out, log).await,
         "tools/list" => {
             refuse_cursor(request)?;
-            out.raw(door.snapshot.rendered().tools());
+            out.splice(door.snapshot.rendered().tools().clone());
             cache_hint(out, era, door.snapshot.rendered().list_ttl_ms());
             Ok(())
         }
@@ -49,7 +54,7 @@ pub(super) async fn answer(
         "completion/complete" => completion::complete(request, door, out),
         "initialize" if !era.is_modern() => initialize(request, door, out, log),
         "ping" if !era.is_modern() => Ok(()),
-        "wakashu/drill" if door.drill => drill(),
+        "wakashu/drill" if door.execution.drill() == Drill::Method => drill(),
         _ => Err(error::method_not_found(era.is_modern())),
     }
 }
@@ -124,26 +129,18 @@ async fn call_tool(
     };
     log.tool = Some(tool.name);
     let mark = out.mark();
-    let result = match tool.unavailable(door.snapshot) {
-        Some(error) => Err(error),
-        None => match Arguments::parse(tool, request.params.arguments) {
-            Ok(arguments) => {
-                let call =
-                    Call { snapshot: door.snapshot, arguments: &arguments, picture_base: door.picture_base };
-                tool.run(call, out).await
-            }
-            Err(error) => Err(error),
-        },
+    let caller = Caller {
+        snapshot: door.snapshot,
+        picture_base: door.picture_base,
+        scope: door.scope,
+        form: Form::Result,
+        time_limit: None,
     };
-    if let Err(error) = result {
+    if let Err(error) = door.execution.call(tool, request.params.arguments, caller, out).await {
         log.tool_error = Some(error.code());
-        if let Some(detail) = error.detail() {
-            tracing::error!(
-                request = door.request_id,
-                tool = tool.name,
-                detail = detail.for_log(),
-                "a tool failed"
-            );
+        error.report(tool.name, door.request_id);
+        if matches!(error, ToolError::Authorization) {
+            return Err(error::not_covered());
         }
         out.rewind(mark);
         let sentence = error.sentence(door.request_id);

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::answer::Answer;
 use crate::mcp::era::SUPPORTED;
-use crate::tools::TOOLS;
+use crate::tools::{TOOLS, ToolSet};
 
 const NAME: &str = "wakashu_mcp_server";
 const INSTRUCTIONS: &str = "短歌コンテストの入選作を収めた和歌集です。回の題は list_rounds で確かめてから get_wakashu_ranking に渡してください。画像が読者に見えないことがあるので、歌・投稿者・本歌のURL・画像のURLを文章でも伝えてください。";
@@ -19,8 +21,8 @@ pub(crate) struct Rendered(Arc<Fragments>);
 
 #[derive(Debug)]
 struct Fragments {
-    /// `"tools":[…]`
-    tools: String,
+    /// `"tools":[…]`, spliced into answers: it is the longest of them.
+    tools: Bytes,
     /// `"supportedVersions":…,"capabilities":…,"instructions":…`
     discover: String,
     /// `"capabilities":…,"serverInfo":…,"instructions":…`
@@ -32,8 +34,8 @@ struct Fragments {
 
 impl Rendered {
     /// Renders for a collection called `title`; `digest` is the loaded archive's, if one is loaded. `can_push`
-    /// tells whether this door can announce changes.
-    pub(crate) fn new(title: &str, digest: Option<&str>, can_push: bool) -> Self {
+    /// tells whether this door can announce changes; the tools in `disabled` are left out.
+    pub(crate) fn new(title: &str, digest: Option<&str>, can_push: bool, disabled: ToolSet) -> Self {
         let ready = digest.is_some();
         let server_info = text(|out| {
             out.raw(r#"{"name":"#).string(NAME).raw(r#","title":"#).string(title);
@@ -46,7 +48,8 @@ impl Rendered {
         };
         let tools = text(|out| {
             out.raw(r#""tools":["#);
-            for (at, tool) in TOOLS.iter().filter(|tool| ready || !tool.needs_index).enumerate() {
+            let listed = TOOLS.iter().filter(|tool| (ready || !tool.needs_index) && !disabled.contains(tool));
+            for (at, tool) in listed.enumerate() {
                 out.raw(if at == 0 { "" } else { "," });
                 tool.write_listing(out, title);
             }
@@ -66,10 +69,10 @@ impl Rendered {
         });
         let stamp = format!(r#","_meta":{{"io.modelcontextprotocol/serverInfo":{server_info}}}"#);
         let list_ttl_ms = if ready { LIST_TTL_MS } else { EMPTY_TTL_MS };
-        Self(Arc::new(Fragments { tools, discover, initialize, stamp, list_ttl_ms }))
+        Self(Arc::new(Fragments { tools: Bytes::from(tools), discover, initialize, stamp, list_ttl_ms }))
     }
 
-    pub(crate) fn tools(&self) -> &str {
+    pub(crate) fn tools(&self) -> &Bytes {
         &self.0.tools
     }
 

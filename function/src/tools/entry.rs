@@ -1,5 +1,7 @@
 //! Entries as content blocks, fitted to what an answer may weigh.
 
+pub(crate) mod data;
+
 use bytes::Bytes;
 use wakashu_archive::{
     ArchivedEntry, ArchivedPicture, ArchivedRendition, ArchivedRound, PageView, RankRange,

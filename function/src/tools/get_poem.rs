@@ -4,9 +4,10 @@ use wakashu_archive::RankRange;
 
 use crate::answer::Answer;
 use crate::error::ToolError;
+use crate::tools::entry::data::{entry_schema, write_entries};
 use crate::tools::entry::{self, Links};
 use crate::tools::get_wakashu_ranking::ROUND_TITLE;
-use crate::tools::{Call, Kind, Parameter, Tool, rounds};
+use crate::tools::{Call, Form, Kind, Parameter, Tool, rounds};
 
 pub(super) static TOOL: Tool = Tool {
     name: "get_poem",
@@ -22,12 +23,14 @@ pub(super) static TOOL: Tool = Tool {
         Parameter {
             name: "rank",
             kind: Kind::Integer { minimum: 1, maximum: wakashu_archive::MAX_RANK as u64 },
+            pattern: None,
             description: "順位。例: 1。",
             default: None,
             required: true,
         },
     ],
-    output_schema: None,
+    pictures: true,
+    data_schema: entry_schema!(),
     run: |call, out| Box::pin(run(call, out)),
 };
 
@@ -43,8 +46,13 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
         return Err(rounds::no_such_rank(TOOL.name, round, rank.to_string()));
     }
     let size = entry::largest_size(&selection, &links);
-    out.raw(r#""content":["#);
-    entry::write_blocks(out, index, &selection, size, &links).await;
-    out.raw("]");
+    match call.form {
+        Form::Result => {
+            out.raw(r#""content":["#);
+            entry::write_blocks(out, index, &selection, size, &links).await;
+            out.raw("]");
+        }
+        Form::Data => write_entries(out, index, round, &selection, size, &links).await,
+    }
     Ok(())
 }

@@ -5,8 +5,9 @@ use wakashu_archive::{ArchivedRound, RankRange};
 use crate::answer::Answer;
 use crate::error::ToolError;
 use crate::tools::arguments::refuse_form;
+use crate::tools::entry::data::{entry_schema, write_entries};
 use crate::tools::entry::{self, Held, Links, Selection, Size};
-use crate::tools::{Call, Kind, Parameter, Tool, rounds};
+use crate::tools::{Call, Form, Kind, Parameter, Tool, rounds};
 
 /// Most runs of missing ranks named in one remark.
 const MAX_NAMED_GAPS: usize = 10;
@@ -29,6 +30,7 @@ pub(super) static TOOL: Tool = Tool {
         Parameter {
             name: "rank_range",
             kind: Kind::Text { max_characters: 64 },
+            pattern: Some("^[0-9０-９]{1,6}([-－][0-9０-９]{1,6})?$"),
             description: "順位の範囲。「1」または「1-3」の形で、1以上、左が右以下。",
             default: Some(r#""1-3""#),
             required: false,
@@ -36,12 +38,20 @@ pub(super) static TOOL: Tool = Tool {
         Parameter {
             name: "pictures",
             kind: Kind::Choice(&["auto", "none"]),
+            pattern: None,
             description: "auto は画像も返し、none は文章だけを返します。",
             default: Some(r#""auto""#),
             required: false,
         },
     ],
-    output_schema: None,
+    pictures: true,
+    data_schema: concat!(
+        r#"{"type":"object","required":["round","entries","missing"],"properties":{"round":{"type":"string"},"#,
+        r#""entries":{"type":"array","items":"#,
+        entry_schema!(),
+        r#"},"missing":{"type":"array","items":{"type":"object","required":["first","last"],"properties":{"#,
+        r#""first":{"type":"integer"},"last":{"type":"integer"}}}},"nextRankRange":{"type":"string"}}}"#
+    ),
     run: |call, out| Box::pin(run(call, out)),
 };
 
@@ -49,6 +59,7 @@ pub(super) static TOOL: Tool = Tool {
 pub(super) const ROUND_TITLE: Parameter = Parameter {
     name: "round_title",
     kind: Kind::Text { max_characters: 200 },
+    pattern: None,
     description: "回の題。例: 第1回（「第一回」「1」でも見つかります）。",
     default: None,
     required: true,
@@ -69,6 +80,12 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
         return Err(rounds::no_such_rank(TOOL.name, round, format!("{}-{}", range.first(), range.last())));
     }
     let size = if pictures { entry::largest_size(&selection, &links) } else { Size::None };
+    if call.form == Form::Data {
+        out.raw(r#"{"round":"#).string(&round.title).raw(r#","entries":["#);
+        write_entries(out, index, round, &selection, size, &links).await;
+        write_what_is_left(out, &selection, range);
+        return Ok(());
+    }
     out.raw(r#""content":["#);
     entry::write_blocks(out, index, &selection, size, &links).await;
     if let Some(remark) = remark(&selection, round, range) {
@@ -76,6 +93,20 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
     }
     out.raw("]");
     Ok(())
+}
+
+/// Closes the data with what of the range is not in it.
+fn write_what_is_left(out: &mut Answer, selection: &Selection, range: RankRange) {
+    out.raw(r#"],"missing":["#);
+    for (at, (first, last)) in gaps(selection, range).into_iter().enumerate() {
+        out.raw(if at == 0 { "" } else { "," });
+        out.raw(r#"{"first":"#).number(u64::from(first)).raw(r#","last":"#).number(u64::from(last)).raw("}");
+    }
+    out.raw("]");
+    if let Some(next) = selection.next_rank {
+        out.raw(r#","nextRankRange":"#).string(&format!("{next}-{}", range.last()));
+    }
+    out.raw("}");
 }
 
 /// Says what of the range is not in the answer: ranks that do not exist, ranks that did not fit.

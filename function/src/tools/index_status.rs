@@ -5,7 +5,7 @@ use wakashu_archive::VERSION;
 use crate::answer::Answer;
 use crate::error::ToolError;
 use crate::snapshot::{IndexState, Snapshot, shortened};
-use crate::tools::{Call, Tool};
+use crate::tools::{Call, Form, Tool};
 
 /// Most characters of the collection's description in an answer.
 const MAX_DESCRIPTION_CHARACTERS: usize = 2_000;
@@ -20,22 +20,26 @@ pub(super) static TOOL: Tool = Tool {
     examples: &["{}"],
     needs_index: false,
     parameters: &[],
-    output_schema: Some(concat!(
+    pictures: false,
+    data_schema: concat!(
         r#"{"type":"object","required":["state","title","stale"],"properties":{"#,
         r#""state":{"type":"string","enum":["NOT_CONFIGURED","UNAVAILABLE","READY"]},"#,
         r#""title":{"type":"string"},"description":{"type":"string"},"stale":{"type":"boolean"},"#,
         r#""staleSince":{"type":"string"},"rounds":{"type":"integer"},"entries":{"type":"integer"},"#,
         r#""pictures":{"type":"integer"},"digest":{"type":"string"},"formatVersion":{"type":"integer"},"#,
         r#""bytes":{"type":"integer"},"publishedAt":{"type":"string"},"loadedAt":{"type":"string"}}}"#
-    )),
+    ),
     run: |call, out| Box::pin(std::future::ready(run(call, out))),
 };
 
 #[expect(clippy::unnecessary_wraps, reason = "the signature of every tool")]
 fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
     let snapshot = call.snapshot;
-    out.raw(r#""content":[{"type":"text","text":"#).string(&sentence(snapshot)).raw("}]");
-    out.raw(r#","structuredContent":{"state":"#).string(snapshot.state().as_str());
+    if call.form == Form::Result {
+        out.raw(r#""content":[{"type":"text","text":"#).string(&sentence(snapshot));
+        out.raw(r#"}],"structuredContent":"#);
+    }
+    out.raw(r#"{"state":"#).string(snapshot.state().as_str());
     out.raw(r#","title":"#).string(snapshot.title());
     out.raw(r#","stale":"#).raw(if snapshot.stale_since().is_some() { "true" } else { "false" });
     if let Some(since) = snapshot.stale_since() {

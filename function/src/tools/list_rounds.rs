@@ -7,7 +7,7 @@ use crate::cursor::Cursor;
 use crate::error::{Received, ToolError};
 use crate::snapshot::shortened;
 use crate::tools::arguments::refuse_form;
-use crate::tools::{Call, Kind, Parameter, Tool, rounds};
+use crate::tools::{Call, Form, Kind, Parameter, Tool, rounds};
 use crate::uri;
 
 pub(super) static TOOL: Tool = Tool {
@@ -23,6 +23,7 @@ pub(super) static TOOL: Tool = Tool {
         Parameter {
             name: "start_date",
             kind: Kind::Text { max_characters: 32 },
+            pattern: None,
             description: "この日以降にかかる回。例: 2025-04-01、2025年4月、2025年。",
             default: None,
             required: false,
@@ -30,6 +31,7 @@ pub(super) static TOOL: Tool = Tool {
         Parameter {
             name: "end_date",
             kind: Kind::Text { max_characters: 32 },
+            pattern: None,
             description: "この日以前にかかる回。例: 2025-04-30、2025年4月、2025年。",
             default: None,
             required: false,
@@ -37,6 +39,7 @@ pub(super) static TOOL: Tool = Tool {
         Parameter {
             name: "limit",
             kind: Kind::Integer { minimum: 1, maximum: 100 },
+            pattern: None,
             description: "一度に返す回の数。",
             default: Some("50"),
             required: false,
@@ -44,19 +47,21 @@ pub(super) static TOOL: Tool = Tool {
         Parameter {
             name: "cursor",
             kind: Kind::Text { max_characters: 200 },
+            pattern: Some("^[A-Za-z0-9_-]*$"),
             description: "前の答えの nextCursor。",
             default: None,
             required: false,
         },
     ],
-    output_schema: Some(concat!(
+    pictures: false,
+    data_schema: concat!(
         r#"{"type":"object","required":["title","total","rounds"],"properties":{"title":{"type":"string"},"#,
         r#""total":{"type":"integer"},"undated":{"type":"integer"},"nextCursor":{"type":"string"},"#,
         r#""rounds":{"type":"array","items":{"type":"object","required":["title","entries","pictures","uri"],"#,
         r#""properties":{"title":{"type":"string"},"number":{"type":"integer"},"start":{"type":"string"},"#,
         r#""end":{"type":"string"},"entries":{"type":"integer"},"pictures":{"type":"integer"},"#,
         r#""firstRank":{"type":"integer"},"lastRank":{"type":"integer"},"uri":{"type":"string"}}}}}}"#
-    )),
+    ),
     run: |call, out| Box::pin(std::future::ready(run(call, out))),
 };
 
@@ -106,8 +111,10 @@ fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
         // In the text too: some clients show the model nothing else.
         text.push_str(&format!("\n続きがあります。cursor に \"{cursor}\" を渡してください。"));
     }
-    out.raw(r#""content":[{"type":"text","text":"#).string(&text).raw("}]");
-    out.raw(r#","structuredContent":{"title":"#).string(call.snapshot.title());
+    if call.form == Form::Result {
+        out.raw(r#""content":[{"type":"text","text":"#).string(&text).raw(r#"}],"structuredContent":"#);
+    }
+    out.raw(r#"{"title":"#).string(call.snapshot.title());
     out.raw(r#","total":"#).number(total as u64);
     if window.given {
         out.raw(r#","undated":"#).number(undated as u64);

@@ -10,7 +10,7 @@ use crate::index::Index;
 use crate::search::{self, Hit, Query, Refused};
 use crate::snapshot::shortened;
 use crate::tools::arguments::refuse_form;
-use crate::tools::{Call, Kind, Parameter, Tool, rounds};
+use crate::tools::{Call, Form, Kind, Parameter, Tool, rounds};
 use crate::uri;
 
 /// Most characters of a poem in a hit.
@@ -33,6 +33,7 @@ pub(super) static TOOL: Tool = Tool {
         Parameter {
             name: "query",
             kind: Kind::Text { max_characters: 200 },
+            pattern: None,
             description: "探す言葉。例: 花、雲 月、account:@Laptop、prompt:moon。",
             default: None,
             required: true,
@@ -40,6 +41,7 @@ pub(super) static TOOL: Tool = Tool {
         Parameter {
             name: "limit",
             kind: Kind::Integer { minimum: 1, maximum: 50 },
+            pattern: None,
             description: "一度に返す件数。",
             default: Some("10"),
             required: false,
@@ -47,18 +49,20 @@ pub(super) static TOOL: Tool = Tool {
         Parameter {
             name: "cursor",
             kind: Kind::Text { max_characters: 200 },
+            pattern: Some("^[A-Za-z0-9_-]*$"),
             description: "前の答えの nextCursor。",
             default: None,
             required: false,
         },
     ],
-    output_schema: Some(concat!(
+    pictures: false,
+    data_schema: concat!(
         r#"{"type":"object","required":["hits"],"properties":{"nextCursor":{"type":"string"},"#,
         r#""hits":{"type":"array","items":{"type":"object","required":["round","rank","account","poem","match","uri"],"#,
         r#""properties":{"round":{"type":"string"},"rank":{"type":"integer"},"account":{"type":"string"},"#,
         r#""poem":{"type":"string"},"yomi":{"type":"string"},"match":{"type":"string","enum":["exact","loose"]},"#,
         r#""uri":{"type":"string"}}}}}}"#
-    )),
+    ),
     run: |call, out| Box::pin(run(call, out)),
 };
 
@@ -107,7 +111,10 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
         // In the text too: some clients show the model nothing else.
         text.push_str(&format!("\n\n続きがあります。cursor に \"{cursor}\" を渡してください。"));
     }
-    out.raw(r#""content":[{"type":"text","text":"#).string(&text).raw(r#"}],"structuredContent":{"hits":["#);
+    if call.form == Form::Result {
+        out.raw(r#""content":[{"type":"text","text":"#).string(&text).raw(r#"}],"structuredContent":"#);
+    }
+    out.raw(r#"{"hits":["#);
     for (at, hit) in shown.iter().enumerate() {
         out.raw(if at == 0 { "" } else { "," });
         write_hit(out, hit);
