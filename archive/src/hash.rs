@@ -11,10 +11,44 @@ use rkyv::{Archive, Serialize};
 pub struct ContentHash(pub [u8; 32]);
 
 impl ContentHash {
+    /// Returns the hash as 64 lower-case hex digits.
+    #[must_use]
+    pub fn to_hex(self) -> Hex {
+        let mut digits = [0; 64];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(self.0) {
+            if let [high, low] = pair {
+                (*high, *low) = (hex_digit(byte >> 4), hex_digit(byte & 15));
+            }
+        }
+        Hex(digits)
+    }
+
     /// Returns the hash of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(*blake3::hash(bytes).as_bytes())
+    }
+}
+
+fn hex_digit(nibble: u8) -> u8 {
+    if nibble < 10 { b'0' + nibble } else { b'a' - 10 + nibble }
+}
+
+/// A hash written out, without an allocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hex([u8; 64]);
+
+impl Hex {
+    /// Returns the digits.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    /// Returns the first sixteen digits, by which people and links name a hash.
+    #[must_use]
+    pub fn short(&self) -> &str {
+        self.as_str().get(..16).unwrap_or_default()
     }
 }
 
@@ -26,7 +60,7 @@ impl From<&ArchivedContentHash> for ContentHash {
 
 impl fmt::Display for ContentHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(self.to_hex().as_str())
     }
 }
 

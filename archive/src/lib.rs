@@ -24,7 +24,7 @@ pub use access::Verified;
 pub use column::{Column, Keys, finder};
 pub use date::{Date, DateError, Period};
 pub use error::{ArchiveError, Damage, Section};
-pub use hash::{ContentHash, ParseHashError};
+pub use hash::{ContentHash, Hex, ParseHashError};
 pub use json_text::{escape_into, unescape};
 pub use model::{
     ArchivedChunk, ArchivedEntry, ArchivedExtra, ArchivedPage, ArchivedPicture, ArchivedReference,

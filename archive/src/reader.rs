@@ -109,6 +109,10 @@ impl Archive {
             let position = found.ok().and_then(|at| self.root.by_key.get(at))?;
             self.root.rounds.get(position.to_native() as usize)
         };
+        // Most callers write the title as it is, and its key is the same: nothing to fold.
+        if let Some(round) = by_key(title).filter(|round| round.title == title) {
+            return Some(round);
+        }
         by_key(&title_key(title)).or_else(|| by_key(&format!("第{}回", bare_number(title)?)))
     }
 

@@ -14,6 +14,7 @@
     reason = "support for tests: a panic is how a test fails"
 )]
 
+pub mod bench;
 mod collection;
 mod http;
 pub mod lambda;

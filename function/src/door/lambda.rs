@@ -1,6 +1,6 @@
 //! AWS Lambda behind a function URL.
 //!
-//! The runtime is AWS's own; the translation between events and HTTP is ours. That of `lambda_http` panics on
+//! The runtime is the one of `lambda_http`; the translation between events and HTTP is ours. Its own panics on
 //! addresses anybody may send (`/?<`), which the platform reports as a failure of the function, and it copies
 //! an answer three times on its way into the envelope, where once is enough.
 
@@ -17,7 +17,9 @@ use axum::body::{Body, BodyDataStream};
 use futures_util::FutureExt as _;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderValue, Request, Response, StatusCode};
-use lambda_runtime::{FunctionResponse, LambdaEvent, MetadataPrelude, Runtime, StreamResponse, service_fn};
+use lambda_http::lambda_runtime::{
+    self, FunctionResponse, LambdaEvent, MetadataPrelude, Runtime, StreamResponse, service_fn,
+};
 use tower_service::Service as _;
 
 use crate::config::InvokeMode;

@@ -13,6 +13,8 @@ pub enum McpForm {
     Refusal(i32),
     /// A tool result where the call had begun, a refusal with this code where not.
     ToolResultOrRefusal(i32),
+    /// A tool result where the tool noticed, a JSON-RPC error with this code where it panicked.
+    ToolResultOrRpcError(i32),
 }
 
 /// How one kind of error travels.
@@ -106,7 +108,7 @@ pub static HANDLING: [Handling; 11] = [
     Handling {
         code: "INTERNAL_ERROR",
         status: 500,
-        mcp: McpForm::ToolResult,
+        mcp: McpForm::ToolResultOrRpcError(-32603),
         level: Level::ERROR,
         when: "a fault of the server",
     },
@@ -122,6 +124,9 @@ impl Handling {
             McpForm::Refusal(code) => format!("HTTP {} with JSON-RPC error `{code}`", self.status),
             McpForm::ToolResultOrRefusal(code) => {
                 format!("tool result with `isError`, or HTTP {} with JSON-RPC error `{code}`", self.status)
+            }
+            McpForm::ToolResultOrRpcError(code) => {
+                format!("tool result with `isError`, or JSON-RPC error `{code}`")
             }
         }
     }

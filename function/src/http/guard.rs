@@ -130,7 +130,10 @@ fn refuse(context: &Context, path: &str, error: &ToolError) -> Response<Body> {
     let mut response = match path {
         "/mcp" => {
             let code = match handling.mcp {
-                McpForm::RpcError(code) | McpForm::Refusal(code) | McpForm::ToolResultOrRefusal(code) => code,
+                McpForm::RpcError(code)
+                | McpForm::Refusal(code)
+                | McpForm::ToolResultOrRefusal(code)
+                | McpForm::ToolResultOrRpcError(code) => code,
                 McpForm::ToolResult => -32603,
             };
             let error = refusal(handling.status, code, error.sentence(&request_id));

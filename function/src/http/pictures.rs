@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::error::Detail;
 use crate::http::plain;
 use crate::index::{Index, ReadError};
-use crate::tools::entry::{self, short_hash};
+use crate::tools::entry;
 
 /// A link with a matching `v` names bytes that never change.
 const FOREVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
@@ -106,7 +106,7 @@ async fn answer(
     let unchanged = known.into_iter().any(|tag| tag == etag || tag == "*");
 
     let mut response = Response::new(Body::empty());
-    let lasting = parameter("v") == Some(short_hash(rendition).as_str());
+    let lasting = parameter("v") == Some(rendition.hash().to_hex().short());
     response.headers_mut().insert(CACHE_CONTROL, if lasting { FOREVER } else { A_WHILE });
     if let Ok(etag) = HeaderValue::from_str(&etag) {
         response.headers_mut().insert(ETAG, etag);

@@ -223,15 +223,15 @@ impl Links {
     pub(crate) fn new(base: Option<&str>, round: &ArchivedRound) -> Self {
         let title = uri::encode(&round.title);
         Self {
-            prefix: base.map(|base| format!("{base}/pictures/{title}/")),
-            resource: format!("wakashu://rounds/{title}/"),
+            prefix: base.map(|base| [base, "/pictures/", &title, "/"].concat()),
+            resource: ["wakashu://rounds/", &title, "/"].concat(),
         }
     }
 
     fn write(&self, out: &mut Answer, entry: &ArchivedEntry, picture: &ArchivedPicture) {
         let Some(prefix) = &self.prefix else { return };
-        out.raw(LINK_LABEL).text(prefix).number(u64::from(entry.rank.to_native()));
-        out.raw("?v=").raw(&short_hash(&picture.large));
+        out.raw(LINK_LABEL).raw(prefix).number(u64::from(entry.rank.to_native()));
+        out.raw("?v=").raw(picture.large.hash().to_hex().short());
     }
 
     /// Returns an upper bound of what [`write`](Self::write) takes: six digits of rank, sixteen of the hash.
@@ -251,13 +251,6 @@ impl Links {
     fn remark_length(&self) -> usize {
         CUT_MARK.len() + REST_AT.len() + self.resource.len() + 6 + REST_CLOSE.len()
     }
-}
-
-/// Returns the sixteen hex digits by which links name a rendition.
-pub(crate) fn short_hash(rendition: &ArchivedRendition) -> String {
-    let mut hash = rendition.hash().to_string();
-    hash.truncate(16);
-    hash
 }
 
 /// Writes the selected entries as content blocks: for each a text that stands alone, then its picture.

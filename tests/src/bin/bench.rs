@@ -5,16 +5,13 @@
 #![expect(clippy::print_stdout, reason = "a measuring program")]
 
 use std::error::Error;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use bytes::Bytes;
 use serde_json::{Value, json};
-use wakashu_archive::{
-    ContentHash, EntryDraft, MediaType, PictureDraft, RenditionDraft, RoundDraft, Writer,
-};
+use wakashu_tests::bench::{Shape, write_archive};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -33,12 +30,15 @@ struct Case {
 fn main() -> Outcome<()> {
     let folder = tempfile::tempdir()?;
     let archive = folder.path().join("bench.wakashu");
-    write_archive(&archive)?;
+    let rounds = [
+        Shape { title: "第1回", entries: 3, picture_bytes: 200 * 1024 },
+        Shape { title: "第2回", entries: 1, picture_bytes: 20 * 1024 },
+    ];
+    write_archive(&archive, &rounds)?;
     let programs = std::env::current_exe()?.parent().map(Path::to_owned).ok_or("no folder of programs")?;
-    let log = File::create(folder.path().join("log"))?;
-    let ours = Server::start(
-        Command::new(programs.join("wakashu-function")).args(["serve", "--port", "0"]).arg(&archive).stderr(log),
-    )?;
+    let log = folder.path().join("log");
+    let program = programs.join("wakashu-function");
+    let ours = Server::start(Command::new(program).args(["serve", "--port", "0"]).arg(&archive), &log)?;
     let call = |round: &str, range: &str| {
         json!({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_wakashu_ranking",
             "arguments":{"round_title":round,"rank_range":range}}})
@@ -48,13 +48,16 @@ fn main() -> Outcome<()> {
         Case { name: "tools/list", body: json!({"jsonrpc":"2.0","id":1,"method":"tools/list"}), bar: 1.6 },
         Case { name: "ranking 1-1, 20 KiB", body: call("第2回", "1"), bar: 1.3 },
     ];
-    println!("{:<26} {:>9} {:>12} {:>12} {:>7} {:>6}", "case", "bytes", "floor us", "ours us", "ratio", "bar");
+    println!(
+        "{:<26} {:>9} {:>12} {:>12} {:>7} {:>6}",
+        "case", "bytes", "floor us", "ours us", "ratio", "bar"
+    );
     let mut held = true;
     for case in cases {
         let script = folder.path().join("request.lua");
         std::fs::write(&script, lua(&case.body))?;
         let size = ours.answer_size(&case.body)?;
-        let floor = Server::start(Command::new(programs.join("floor")).arg(size.to_string()))?;
+        let floor = Server::start(Command::new(programs.join("floor")).arg(size.to_string()), &log)?;
         for server in [&floor, &ours] {
             server.load(&script)?;
         }
@@ -70,7 +73,10 @@ fn main() -> Outcome<()> {
         let (ratio, floor, answer) = slices.get(SLICES / 2).copied().ok_or("no slices")?;
         let mark = if ratio <= case.bar { "" } else { "  over" };
         held &= ratio <= case.bar;
-        println!("{:<26} {size:>9} {floor:>12.1} {answer:>12.1} {ratio:>7.2} {:>6.2}{mark}", case.name, case.bar);
+        println!(
+            "{:<26} {size:>9} {floor:>12.1} {answer:>12.1} {ratio:>7.2} {:>6.2}{mark}",
+            case.name, case.bar
+        );
     }
     if held { Ok(()) } else { Err("a bar is missed".into()) }
 }
@@ -88,10 +94,11 @@ struct Server {
 }
 
 impl Server {
-    fn start(command: &mut Command) -> Outcome<Self> {
+    /// Starts a program; what it logs is appended to `log`.
+    fn start(command: &Command, log: &Path) -> Outcome<Self> {
         let mut pinned = Command::new("taskset");
         pinned.args(["-c", "0"]).arg(command.get_program()).args(command.get_args()).stdout(Stdio::piped());
-        pinned.stderr(Stdio::from(File::create(std::env::temp_dir().join("wakashu-bench.log"))?));
+        pinned.stderr(Stdio::from(OpenOptions::new().create(true).append(true).open(log)?));
         let mut child = pinned.spawn()?;
         let mut url = String::new();
         BufReader::new(child.stdout.take().ok_or("no stdout")?).read_line(&mut url)?;
@@ -101,7 +108,16 @@ impl Server {
     /// Returns the length of one answer.
     fn answer_size(&self, body: &Value) -> Outcome<usize> {
         let curl = Command::new("curl")
-            .args(["-s", "-X", "POST", "-H", "Content-Type: application/json", "-d", &body.to_string(), &self.url])
+            .args([
+                "-s",
+                "-X",
+                "POST",
+                "-H",
+                "Content-Type: application/json",
+                "-d",
+                &body.to_string(),
+                &self.url,
+            ])
             .output()?;
         Ok(curl.stdout.len())
     }
@@ -137,36 +153,4 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn write_archive(path: &Path) -> Outcome<()> {
-    let mut writer = Writer::new(File::create(path)?)?;
-    for (title, ranks, bytes) in [("第1回", 3, 200 * 1024), ("第2回", 1, 20 * 1024)] {
-        writer.begin_round(RoundDraft { title: title.to_owned(), period: None })?;
-        for rank in 1..=ranks {
-            let rendition = |size: u32| RenditionDraft {
-                bytes: Bytes::from((0..bytes).map(|at: u32| (at * 31 + rank + size).to_le_bytes()[0]).collect::<Vec<_>>()),
-                media_type: MediaType::Webp,
-                width_px: size,
-                height_px: size,
-            };
-            let picture = PictureDraft {
-                small: rendition(512),
-                medium: rendition(1092),
-                large: rendition(1568),
-                original: None,
-            };
-            writer.entry(EntryDraft {
-                rank,
-                account: "@Laptop".to_owned(),
-                poem: "ひさかたの\n光のどけき\n窓の辺に\nラップトップも\n花に遠慮す".to_owned(),
-                honka: vec!["https://ja.wikisource.org/wiki/小倉百人一首".to_owned()],
-                prompt: "ukiyo-e woodblock print, a shy laptop under a cherry branch".to_owned(),
-                picture: Some(picture),
-                ..EntryDraft::default()
-            })?;
-        }
-    }
-    writer.finish("遠慮したラップトップ和歌集".to_owned(), String::new(), ContentHash::of(b"bench"))?;
-    Ok(())
 }

@@ -1,0 +1,56 @@
+//! Runs warm requests through the router in this process, to have their instructions counted.
+//!
+//! `instructions CASE COUNT`, under `valgrind --tool=callgrind`; the difference between two counts, divided, is the cost
+//! of one request. `tests/bench/instructions` does that.
+#![expect(clippy::print_stderr, reason = "a measuring program")]
+
+use std::error::Error;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::Request;
+use wakashu_function::{Access, ArchiveState, Context, router};
+use wakashu_tests::bench::{Shape, write_archive};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let case = arguments.get(1).map_or("tools-list", String::as_str);
+    let count: usize = arguments.get(2).and_then(|count| count.parse().ok()).unwrap_or(100);
+    let call = |range: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"get_wakashu_ranking","arguments":{{"round_title":"第1回","rank_range":"{range}"}}}}}}"#
+        )
+    };
+    let body = match case {
+        "ranking-1" => call("1"),
+        "ranking-10" => call("1-10"),
+        _ => r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#.to_owned(),
+    };
+    let folder = tempfile::tempdir()?;
+    let archive = folder.path().join("instructions.wakashu");
+    write_archive(&archive, &[Shape { title: "第1回", entries: 10, picture_bytes: 20 * 1024 }])?;
+    let body = Bytes::from(body);
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+        let location = archive.to_str().ok_or("a path beyond UTF-8")?.parse()?;
+        let state = ArchiveState::new(Some(location), 64 << 20, 0, true);
+        state.refresh().await;
+        let access = Access { loopback: true, ..Access::default() };
+        let context = Context::new(Arc::new(state), access, Some("http://127.0.0.1:3000".to_owned()));
+        let mut router = router(Arc::new(context));
+        let mut bytes = 0;
+        for _ in 0..count {
+            let request = Request::post("/mcp")
+                .header("host", "127.0.0.1:3000")
+                .header("content-type", "application/json")
+                .body(Full::new(body.clone()))?;
+            let response = tower_service::Service::call(&mut router, request).await?;
+            let mut body = response.into_body();
+            while let Some(frame) = body.frame().await {
+                bytes += frame?.data_ref().map_or(0, Bytes::len);
+            }
+        }
+        eprintln!("{case}: {count} requests, {bytes} bytes");
+        Ok(())
+    })
+}

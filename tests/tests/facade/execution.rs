@@ -1,0 +1,72 @@
+//! Time limits, places and the queue.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use wakashu_tests::{Connection, Server};
+
+use crate::{arguments, call, check_failure, serve};
+
+/// Sends a call and leaves the answer for later.
+fn begin(server: &Server) -> Connection {
+    let mut connection = server.connect();
+    connection.send(&call("index_status", &json!({}), &json!({})).bytes()).unwrap();
+    // Long enough to have arrived, short against the two seconds a slow tool takes.
+    std::thread::sleep(Duration::from_millis(150));
+    connection
+}
+
+#[test]
+fn a_caller_may_ask_for_less_time_but_not_for_more() {
+    let (server, _collection) = serve(&[("WAKASHU_DRILL", "slow"), ("WAKASHU_TOOL_TIMEOUT_MS", "500")]);
+    for (milliseconds, least, most) in [(20, 20, 450), (3_600_000, 500, 1_900)] {
+        let started = Instant::now();
+        let options = json!({ "timeoutMs": milliseconds });
+        let reply = server.send(&call("get_poem", &arguments("get_poem"), &options));
+        check_failure(&reply, 408, "TIMEOUT");
+        let took = started.elapsed().as_millis();
+        assert!((least..most).contains(&took), "{milliseconds}: {took}");
+    }
+    let (server, _collection) = serve(&[("WAKASHU_DRILL", "slow")]);
+    assert_eq!(server.send(&call("list_rounds", &json!({}), &json!({}))).status, 200, "two seconds are fine");
+}
+
+#[test]
+fn calls_wait_their_turn_until_too_many_do() {
+    let settings = [("WAKASHU_DRILL", "slow"), ("WAKASHU_CONCURRENCY", "1"), ("WAKASHU_QUEUE", "1")];
+    let (server, _collection) = serve(&settings);
+    let started = Instant::now();
+    let mut first = begin(&server);
+    let mut second = begin(&server);
+    let third = server.send(&call("index_status", &json!({}), &json!({})));
+    let failure = check_failure(&third, 429, "RATE_LIMIT_EXCEEDED");
+    assert_eq!(third.header("retry-after"), Some("1"));
+    assert_eq!(failure["details"], json!({ "retryAfterSeconds": 1 }));
+    assert!(started.elapsed() < Duration::from_millis(1_900), "turned away at once");
+    let over_mcp = server.send(&wakashu_tests::call("index_status", &json!({})));
+    assert!(over_mcp.is_tool_error() && over_mcp.texts()[0].contains("多すぎます"));
+    assert_eq!(first.receive().unwrap().status, 200);
+    assert_eq!(second.receive().unwrap().status, 200);
+    assert!(started.elapsed() >= Duration::from_secs(4), "one after the other");
+}
+
+#[test]
+fn waiting_counts_towards_the_time_limit() {
+    let settings = [("WAKASHU_DRILL", "slow"), ("WAKASHU_CONCURRENCY", "1")];
+    let (server, _collection) = serve(&settings);
+    let _busy = begin(&server);
+    let reply = server.send(&call("index_status", &json!({}), &json!({ "timeoutMs": 100 })));
+    check_failure(&reply, 408, "TIMEOUT");
+}
+
+#[test]
+fn who_hangs_up_frees_the_place() {
+    let settings = [("WAKASHU_DRILL", "slow"), ("WAKASHU_CONCURRENCY", "1"), ("WAKASHU_QUEUE", "0")];
+    let (server, _collection) = serve(&settings);
+    let busy = begin(&server);
+    let refused = server.send(&call("index_status", &json!({}), &json!({})));
+    check_failure(&refused, 429, "RATE_LIMIT_EXCEEDED");
+    drop(busy);
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(server.send(&call("index_status", &json!({}), &json!({}))).status, 200);
+}
