@@ -96,7 +96,7 @@ pub static SETTINGS: [Setting; 19] = [
 
 /// Writes the settings as a table for the README.
 pub fn write_markdown(out: &mut impl std::io::Write) -> std::io::Result<()> {
-    writeln!(out, "| setting | default | what it does |")?;
+    writeln!(out, "| variable | default | what it does |")?;
     writeln!(out, "|---|---|---|")?;
     SETTINGS.iter().try_for_each(|setting| {
         writeln!(out, "| `{}` | {} | {} |", setting.name, setting.default, setting.what)
