@@ -71,6 +71,29 @@ fn the_tail_alone_is_enough_to_open() {
     ));
 }
 
+#[test]
+fn opening_ten_thousand_rounds_touches_trailer_and_root_only() {
+    let mut writer = wakashu_archive::Writer::new(Vec::new()).unwrap();
+    for number in 1..=10_000 {
+        let title = format!("第{number}回");
+        writer.begin_round(wakashu_archive::RoundDraft { title, period: None }).unwrap();
+        let poem = format!("歌{number}");
+        writer.entry(wakashu_archive::EntryDraft { rank: 1, poem, ..Default::default() }).unwrap();
+    }
+    let (written, bytes) = writer.finish(String::new(), String::new(), ContentHash::of(b"")).unwrap();
+    let length = bytes.len();
+    // Nothing before the root is given to the reader: what it does not have it cannot touch.
+    let Ok(Opening::NeedRoot(trailer)) = Archive::from_tail(&bytes[length - 64 * 1024..], length as u64)
+    else {
+        panic!("the root of 10,000 rounds is larger than the tail");
+    };
+    let root = usize::try_from(trailer.root.offset).unwrap();
+    let root = Bytes::copy_from_slice(&bytes[root..root + usize::try_from(trailer.root.length).unwrap()]);
+    let archive = Archive::with_root(trailer, root).unwrap();
+    assert_eq!(archive.digest(), written.digest);
+    assert_eq!(archive.find_round("9999").unwrap().title, "第9999回");
+}
+
 /// Writes a file around a root, all hashes right.
 fn with_root(root: &Root) -> Vec<u8> {
     let mut file = HEAD_MAGIC.to_vec();

@@ -16,9 +16,9 @@ use super::{ENCODER_VERSION, Problem, Renditions, Settings, header, render};
 mod entry;
 
 /// Entries that no build has used for this long are removed.
-const MAX_AGE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+const MAX_AGE: Duration = Duration::from_hours(90 * 24);
 /// How often an entry's time of last use is written down, and how often old entries are looked for.
-const BOOKKEEPING_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
+const BOOKKEEPING_INTERVAL: Duration = Duration::from_hours(24);
 const CLEANED_MARK: &str = "cleaned";
 
 /// Says where renditions came from.
@@ -169,7 +169,7 @@ mod tests {
         assert!(shard.join("fresh").exists() && shard.join("used").exists() && !shard.join("old").exists());
 
         note_use(&shard.join("used"), now);
-        let later = now + Duration::from_secs(2 * 24 * 60 * 60);
+        let later = now + Duration::from_hours(48);
         remove_old_entries(directory.path(), later);
         assert!(shard.join("used").exists());
     }
