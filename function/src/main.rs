@@ -64,6 +64,14 @@ fn main() -> ExitCode {
     let on_lambda = door::lambda::is_here() && std::env::args_os().len() <= 1;
     match if on_lambda { start_on_lambda() } else { start(&Arguments::parse()) } {
         Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads our output has read enough.
+        Err(error)
+            if error
+                .downcast_ref()
+                .is_some_and(|error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe) =>
+        {
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             log::flush();
             let _ = writeln!(io::stderr(), "error: {error:#}");
