@@ -1,6 +1,6 @@
 //! Calling a tool: the one way, for every door. Who may, how many at a time, for how long.
 
-use std::pin::{Pin, pin};
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::error::ToolError;
 use crate::snapshot::Snapshot;
 use crate::tokens::Scope;
 use crate::tools::arguments::Arguments;
-use crate::tools::{Call, Form, Tool};
+use crate::tools::{Call, Form, Tool, Work};
 
 /// When to come back after finding the queue full. Calls take milliseconds.
 const RETRY_AFTER_SECONDS: u64 = 1;
@@ -73,7 +73,7 @@ impl Execution {
     /// caller's to take back. Dropping the future cancels the call.
     pub(crate) async fn call(
         &self,
-        tool: &Tool,
+        tool: &'static Tool,
         arguments: Option<&RawValue>,
         caller: Caller<'_>,
         out: &mut Answer,
@@ -91,9 +91,9 @@ impl Execution {
         let Ok(_place) = self.places.try_acquire() else {
             return Box::pin(self.run_in_turn(tool, call, out, limit)).await;
         };
-        let mut work = pin!(self.run(tool, call, out));
+        let mut work = self.start(tool, call, out);
         // Most answers are complete at the first try, and need no clock.
-        match first_try(work.as_mut()).await {
+        match poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
             Poll::Ready(done) => done,
             Poll::Pending => timeout(limit, work).await.unwrap_or(Err(ToolError::Timeout)),
         }
@@ -102,7 +102,7 @@ impl Execution {
     /// Waits for a place, unless too many wait already.
     async fn run_in_turn(
         &self,
-        tool: &Tool,
+        tool: &'static Tool,
         call: Call<'_>,
         out: &mut Answer,
         limit: Duration,
@@ -114,24 +114,22 @@ impl Execution {
             // The semaphore is never closed.
             let place = self.places.acquire().await;
             drop(ticket);
-            let done = self.run(tool, call, out).await;
+            let done = self.start(tool, call, out).await;
             drop(place);
             done
         };
         timeout(limit, turn).await.unwrap_or(Err(ToolError::Timeout))
     }
 
-    async fn run(&self, tool: &Tool, call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
-        if self.drill != Drill::Off {
-            self.drill.practise().await?;
+    fn start<'a>(&self, tool: &'static Tool, call: Call<'a>, out: &'a mut Answer) -> Work<'a> {
+        match self.drill {
+            Drill::Off | Drill::Method => tool.run(call, out),
+            drill => Box::pin(async move {
+                drill.practise().await?;
+                tool.run(call, out).await
+            }),
         }
-        tool.run(call, out).await
     }
-}
-
-/// Polls `work` once.
-async fn first_try<F: Future>(mut work: Pin<&mut F>) -> Poll<F::Output> {
-    std::future::poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await
 }
 
 /// A place in the queue, given back when dropped.

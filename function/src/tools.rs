@@ -52,8 +52,10 @@ pub struct Tool {
     run: Run,
 }
 
-type Run =
-    for<'a> fn(Call<'a>, &'a mut Answer) -> Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>;
+type Run = for<'a> fn(Call<'a>, &'a mut Answer) -> Work<'a>;
+
+/// A tool at work.
+pub type Work<'a> = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>;
 
 /// An argument of a tool.
 #[derive(Debug)]
@@ -140,8 +142,9 @@ impl Tool {
     }
 
     /// Runs the tool; it writes what `call.form` says into `out`.
-    pub async fn run<'a>(&self, call: Call<'a>, out: &'a mut Answer) -> Result<(), ToolError> {
-        (self.run)(call, out).await
+    #[must_use]
+    pub fn run<'a>(&self, call: Call<'a>, out: &'a mut Answer) -> Work<'a> {
+        (self.run)(call, out)
     }
 
     /// Writes the tool as `tools/list` shows it.

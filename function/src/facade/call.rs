@@ -51,7 +51,7 @@ pub(super) async fn call(asked: &mut Asked<'_>, body: &[u8]) -> Result<Answer, F
 
 async fn run(
     asked: &Asked<'_>,
-    tool: &Tool,
+    tool: &'static Tool,
     parameters: Option<&serde_json::value::RawValue>,
     form: Form,
     time_limit: Option<Duration>,
