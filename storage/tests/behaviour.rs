@@ -210,7 +210,7 @@ async fn what_killed_writers_left_is_swept() {
     for path in [&old, &young, &foreign] {
         std::fs::write(path, b"half").unwrap();
     }
-    let day_before = SystemTime::now() - std::time::Duration::from_secs(25 * 60 * 60);
+    let day_before = SystemTime::now() - std::time::Duration::from_hours(25);
     for path in [&old, &foreign] {
         std::fs::File::options().write(true).open(path).unwrap().set_modified(day_before).unwrap();
     }

@@ -17,7 +17,7 @@ use wakashu_storage::{
     digest_of_key, history, publish,
 };
 
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const DAY: Duration = Duration::from_hours(24);
 
 /// Longer than the tests hold requests for.
 const SETTLE: Duration = Duration::from_secs(2);

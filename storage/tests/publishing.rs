@@ -30,7 +30,7 @@ on_every_storage!(
     a_pointer_that_is_none_is_refused,
 );
 
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const DAY: Duration = Duration::from_hours(24);
 
 fn options(now: SystemTime) -> PublishOptions {
     PublishOptions { settle: Duration::from_millis(50), ..PublishOptions::at(now) }
@@ -138,12 +138,12 @@ async fn only_what_is_old_and_unnamed_is_pruned(fixture: Fixture) {
     let keep_one = |now| PublishOptions { keep: 1, ..options(now) };
 
     // A minute short of a day: nothing goes.
-    let early = keep_one(now + DAY - Duration::from_secs(60));
+    let early = keep_one(now + DAY - Duration::from_mins(1));
     let outcome = publish(&*fixture.storage, &path, &early, &Progress::silent()).await.unwrap();
     assert!(outcome.pruned.is_empty());
 
     let (path, _) = archive(fixture.files.path(), "d", 100);
-    let late = keep_one(now + DAY + Duration::from_secs(60));
+    let late = keep_one(now + DAY + Duration::from_mins(1));
     let outcome = publish(&*fixture.storage, &path, &late, &Progress::silent()).await.unwrap();
     let mut pruned: Vec<_> = outcome.pruned.into_iter().map(|object| object.key).collect();
     let mut expected = ["a", "b"].map(|name| archive_key(digest(&fixture, name)));

@@ -141,7 +141,7 @@ fn start_moto() -> io::Result<(SocketAddr, Child)> {
         .spawn()?;
     let started = Instant::now();
     while StdStream::connect(address).is_err() {
-        if started.elapsed() > Duration::from_secs(60) {
+        if started.elapsed() > Duration::from_mins(1) {
             return Err(io::Error::other("moto did not start within 60 s"));
         }
         std::thread::sleep(Duration::from_millis(20));

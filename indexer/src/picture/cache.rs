@@ -163,7 +163,7 @@ mod tests {
         let now = SystemTime::now();
         for (name, days) in [("fresh", 0), ("used", 89), ("old", 91)] {
             let file = File::create(shard.join(name)).unwrap();
-            file.set_modified(now - Duration::from_secs(days * 24 * 60 * 60)).unwrap();
+            file.set_modified(now - Duration::from_hours(days * 24)).unwrap();
         }
         remove_old_entries(directory.path(), now);
         assert!(shard.join("fresh").exists() && shard.join("used").exists() && !shard.join("old").exists());
