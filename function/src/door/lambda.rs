@@ -29,7 +29,7 @@ use event::{Envelope, Event};
 use refreshing::Refreshing;
 
 /// How long opening the archive may hold up the first request. The platform ends a start after 10 s
-/// (https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html, checked 2026-11-16).
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html>, checked 2026-11-16).
 const LONGEST_START: Duration = Duration::from_secs(8);
 
 /// An answer as the platform takes it.

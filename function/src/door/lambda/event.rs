@@ -1,6 +1,6 @@
 //! Function-URL events (payload format 2.0) as HTTP, and answers as their envelope.
 //!
-//! https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html, checked 2026-11-16.
+//! <https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html>, checked 2026-11-16.
 
 use std::collections::BTreeMap;
 use std::fmt;
