@@ -37,7 +37,7 @@ pub fn escape_into(out: &mut String, text: &str) {
 
 /// Returns the text that `escaped` stands for; borrowed when nothing was escaped.
 ///
-/// Made for text that passed [`is_escaped`]; what does not parse as an escape is kept as it is.
+/// Made for text that passed `is_escaped`; what does not parse as an escape is kept as it is.
 #[must_use]
 pub fn unescape(escaped: &str) -> Cow<'_, str> {
     if !escaped.contains('\\') {
