@@ -8,6 +8,16 @@ use crate::error::{Received, ToolError};
 use crate::mcp::message::{Members, string};
 use crate::tools::{Kind, Parameter, Tool};
 
+/// The argument that goes on with a list.
+pub(super) const CURSOR: Parameter = Parameter {
+    name: "cursor",
+    kind: Kind::Text { max_characters: 200 },
+    pattern: Some("^[A-Za-z0-9_-]*$"),
+    description: "前の答えの nextCursor。",
+    default: None,
+    required: false,
+};
+
 /// A value that passed its parameter's rules.
 #[derive(Debug)]
 enum Value<'a> {

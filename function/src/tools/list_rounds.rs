@@ -6,7 +6,7 @@ use crate::answer::Answer;
 use crate::cursor::Cursor;
 use crate::error::{Received, ToolError};
 use crate::snapshot::shortened;
-use crate::tools::arguments::refuse_form;
+use crate::tools::arguments::{CURSOR, refuse_form};
 use crate::tools::{Call, Form, Kind, Parameter, Tool, rounds};
 use crate::uri;
 
@@ -44,14 +44,7 @@ pub(super) static TOOL: Tool = Tool {
             default: Some("50"),
             required: false,
         },
-        Parameter {
-            name: "cursor",
-            kind: Kind::Text { max_characters: 200 },
-            pattern: Some("^[A-Za-z0-9_-]*$"),
-            description: "前の答えの nextCursor。",
-            default: None,
-            required: false,
-        },
+        CURSOR,
     ],
     pictures: false,
     data_schema: concat!(

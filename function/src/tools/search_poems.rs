@@ -9,7 +9,7 @@ use crate::error::{Detail, Received, ToolError};
 use crate::index::Index;
 use crate::search::{self, Hit, Query, Refused};
 use crate::snapshot::shortened;
-use crate::tools::arguments::refuse_form;
+use crate::tools::arguments::{CURSOR, refuse_form};
 use crate::tools::{Call, Form, Kind, Parameter, Tool, rounds};
 use crate::uri;
 
@@ -46,14 +46,7 @@ pub(super) static TOOL: Tool = Tool {
             default: Some("10"),
             required: false,
         },
-        Parameter {
-            name: "cursor",
-            kind: Kind::Text { max_characters: 200 },
-            pattern: Some("^[A-Za-z0-9_-]*$"),
-            description: "前の答えの nextCursor。",
-            default: None,
-            required: false,
-        },
+        CURSOR,
     ],
     pictures: false,
     data_schema: concat!(
