@@ -24,13 +24,16 @@ use crate::key::{check_key, check_prefix};
 use crate::storage::{
     BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, Storage, Tail,
 };
-use client::{Connected, connect, timeouts};
+use client::{Connected, connect, timeouts, while_reading};
 pub use client::{Keys, S3Settings};
 use fault::{Subject, explain, status};
 
-/// The longest a small request may take, retries included. Publishers wait longer than this for the removals of
-/// others ([`PublishOptions::settle`](crate::PublishOptions)).
+/// The longest a write or a page of a listing may take, retries included. Publishers wait longer than this for the
+/// removals of others ([`PublishOptions::settle`](crate::PublishOptions)).
 const DEADLINE: Duration = Duration::from_secs(25);
+
+/// The longest a small read may take: three attempts of 2 s, the pauses between them, and the body.
+const READ_DEADLINE: Duration = Duration::from_secs(8);
 
 /// A larger read may take longer: the time its bytes need on a slow line.
 const SLOWEST_BYTES_PER_SECOND: u64 = 1 << 20;
@@ -92,7 +95,7 @@ impl Storage for Bucket {
     ) -> BoxFuture<'a, Result<Fetched, StorageError>> {
         Box::pin(async move {
             let object = self.named(key)?;
-            within(DEADLINE, &object, object.get_if_changed(known)).await
+            within(READ_DEADLINE, &object, object.get_if_changed(known)).await
         })
     }
 
@@ -128,7 +131,7 @@ impl Storage for Bucket {
             let Err(refused) = swapped else { return swapped };
             // An answer may be lost after the write was done, and the SDK's next attempt then meets our own
             // write. What is stored tells.
-            match within(DEADLINE, &object, object.get_if_changed(None)).await {
+            match within(READ_DEADLINE, &object, object.get_if_changed(None)).await {
                 Ok(Fetched::Changed { value, etag }) if value == bytes => Ok(etag),
                 _ => Err(refused),
             }
@@ -231,10 +234,11 @@ impl BucketObject {
         let mut attempt = 1;
         loop {
             let request = self.store.client.get_object().bucket(&self.store.name).key(&self.key);
-            let answer = match request.range(&range).send().await {
+            let request = request.range(&range).customize().config_override(while_reading());
+            let answer = match request.send().await {
                 Ok(answer) => answer,
                 Err(refused) if status(&refused) == Some(416) => return Ok(Ranged::Outside),
-                Err(refused) => return Err(self.explain(refused)),
+                Err(refused) => return Err(self.explain_read(refused)),
             };
             let length = length_of(&answer);
             // `bytes 0-99/1234`; a server that ignores ranges sends the whole object and no such header.
@@ -275,11 +279,11 @@ impl BucketObject {
         loop {
             let request = self.store.client.get_object().bucket(&self.store.name).key(&self.key);
             let request = request.set_if_none_match(known.map(|etag| etag.0.clone()));
-            let answer = match request.send().await {
+            let answer = match request.customize().config_override(while_reading()).send().await {
                 Ok(answer) => answer,
                 Err(refused) if status(&refused) == Some(304) => return Ok(Fetched::Unchanged),
                 Err(refused) => {
-                    return match self.explain(refused) {
+                    return match self.explain_read(refused) {
                         missing if missing.is_not_found() => Ok(Fetched::Missing),
                         other => Err(other),
                     };
@@ -371,8 +375,22 @@ impl BucketObject {
     where
         E: aws_sdk_s3::error::ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
     {
+        self.explain_after(DEADLINE, error)
+    }
+
+    fn explain_read<E>(&self, error: fault::Refused<E>) -> StorageError
+    where
+        E: aws_sdk_s3::error::ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
+    {
+        self.explain_after(READ_DEADLINE, error)
+    }
+
+    fn explain_after<E>(&self, deadline: Duration, error: fault::Refused<E>) -> StorageError
+    where
+        E: aws_sdk_s3::error::ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
+    {
         let (bucket, region) = (&self.store.name, &self.store.region);
-        explain(Subject { bucket, region, object: &self.to_string(), seconds: DEADLINE.as_secs() }, error)
+        explain(Subject { bucket, region, object: &self.to_string(), seconds: deadline.as_secs() }, error)
     }
 }
 
@@ -381,7 +399,7 @@ fn length_of(answer: &GetObjectOutput) -> u64 {
 }
 
 fn read_deadline(bytes: u64) -> Duration {
-    DEADLINE + Duration::from_secs(bytes / SLOWEST_BYTES_PER_SECOND)
+    READ_DEADLINE + Duration::from_secs(bytes / SLOWEST_BYTES_PER_SECOND)
 }
 
 /// Gives up on a call after its deadline. Boxed: the SDK's futures are large.

@@ -26,9 +26,14 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(2);
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// One attempt up to the answer's headers. S3's own advice is to give up on a slow small GET after 2 s, then 4 s
-/// (performance guidelines, checked 2026-11-16); this leaves room for slow links.
+/// One attempt up to the answer's headers, for writes, listings and whatever a publisher waits for.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(6);
+
+/// One attempt to read, up to the answer's headers. A reader of poems waits for it, and S3's own advice is to give up
+/// on a slow small GET after 2 s and ask again
+/// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance-guidelines.html>, checked
+/// 2026-11-16): the next attempt most likely meets another server.
+const READ_ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The region named when an endpoint of one's own is set and no region: such servers rarely care.
 const FALLBACK_REGION: &str = "us-east-1";
@@ -173,6 +178,11 @@ pub(super) fn timeouts(attempt: Duration) -> TimeoutConfig {
         .operation_attempt_timeout(attempt)
         .operation_timeout(attempt * ATTEMPTS + LONGEST_BACKOFF * (ATTEMPTS - 1))
         .build()
+}
+
+/// Returns what one read is bound by instead of the client's own limits.
+pub(super) fn while_reading() -> Builder {
+    Builder::new().timeout_config(timeouts(READ_ATTEMPT_TIMEOUT))
 }
 
 /// Finds credentials and region as the AWS tools do: environment, profiles, single sign-on, roles.
