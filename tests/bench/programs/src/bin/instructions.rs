@@ -10,8 +10,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
+use wakashu_bench::{Shape, write_archive};
 use wakashu_function::{Access, ArchiveState, Context, router};
-use wakashu_tests::bench::{Shape, write_archive};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let folder = tempfile::tempdir()?;
     let archive = folder.path().join("instructions.wakashu");
-    write_archive(&archive, &[Shape { title: "第1回", entries: 10, picture_bytes: 20 * 1024 }])?;
+    write_archive(&archive, &[Shape { rounds: 1, entries: 10, picture_bytes: 20 * 1024 }])?;
     let body = Bytes::from(body);
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let location = archive.to_str().ok_or("a path beyond UTF-8")?.parse()?;

@@ -1,0 +1,76 @@
+"""The indexer on made-up collections: throughput, threads, stages of a picture, the rebuild after one new entry."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+
+from . import machine
+from .machine import RELEASE, say
+
+REBUILD_BAR_PERCENT = 5.0
+
+
+def run(options):
+    small, large, threads = (100, 40, 20) if options.quick else (2000, 2000, 200)
+    work = options.work / "indexer"
+    work.mkdir()
+    rows = []
+
+    def measure(what, collection, entries, cache, *flags):
+        row = {"what": what, "entries": entries} | build(collection, cache, *flags)
+        rows.append(row)
+        say(f"  {what:44} {row['seconds']:8.2f} s, {row['mb_per_second']:6.1f} MB/s, {row['peak_mib']:6.0f} MiB")
+        return row
+
+    # Edge and quality make JPEGs of about 20 KiB and 300 KB.
+    made_up(work / "small", small, 400, 62)
+    measure(f"{small:,} entries, 20 KiB JPEGs, cold cache", work / "small", small, work / "cache-small")
+    measure(f"{small:,} entries, 20 KiB JPEGs, warm cache", work / "small", small, work / "cache-small")
+    shutil.rmtree(work / "small")
+
+    made_up(work / "large", large, 1024, 88)
+    full = measure(f"{large:,} entries, 1024 px JPEGs, cold cache", work / "large", large, work / "cache-large")
+    pictures = sorted((work / "large").glob("*/*/Picture*.jpg"))
+    stages = json.loads(machine.run(RELEASE / "examples/picture_stages", *pictures[:20], capture_output=True).stdout)
+    made_up(work / "large", large + 1, 1024, 88)
+    new = measure(f"{large + 1:,} entries, one of them new", work / "large", large + 1, work / "cache-large")
+
+    made_up(work / "threads", threads, 1024, 88)
+    cores = os.cpu_count() or 1
+    scaling = []
+    for count in sorted({1, 2, cores // 2, cores} - {0}):
+        if count <= cores:
+            row = measure(f"{threads:,} entries, 1024 px JPEGs, {count} threads", work / "threads", threads, None,
+                          "--threads", count)
+            scaling.append({"threads": count, "seconds": row["seconds"]})
+    percent = round(100 * new["seconds"] / full["seconds"], 2)
+    return {"rows": rows, "stages": stages, "scaling": scaling,
+            "bars": [{"what": f"rebuild after one new entry of {large:,}, warm cache", "value": percent,
+                      "bar": REBUILD_BAR_PERCENT, "unit": "% of the full build"}]}
+
+
+def made_up(folder, entries, edge_px, quality):
+    machine.run(RELEASE / "examples/synthetic_collection", folder, entries, edge_px, quality,
+                stderr=subprocess.DEVNULL)
+
+
+def build(collection, cache, *flags):
+    """Builds a collection and returns what it took."""
+    archive = collection.with_suffix(".wakashu")
+    kept = ["--cache-dir", cache] if cache else ["--no-cache"]
+    command = [RELEASE / "wakashu-indexer", "build", collection, "--quiet", "--no-progress", "--output", archive,
+               *kept, *flags]
+    started = time.monotonic()
+    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    seconds = time.monotonic() - started
+    # Already waited for; this only lets the object know.
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, f"the build ended with {process.returncode}"
+    size = sum(file.stat().st_size for file in collection.rglob("*") if file.is_file())
+    archive.unlink()
+    return {"seconds": round(seconds, 3), "cpu_seconds": round(used.ru_utime + used.ru_stime, 3),
+            "collection_bytes": size, "mb_per_second": round(size / 1e6 / seconds, 2),
+            "peak_mib": round(used.ru_maxrss / 1024, 1)}

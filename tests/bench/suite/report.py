@@ -1,0 +1,306 @@
+"""Turns the figures into docs/benchmarks.md, charts, and the README's chapter."""
+
+from . import chart, cold, instructions, warm
+
+START, END = "<!-- benchmarks -->", "<!-- /benchmarks -->"
+PEER_TITLES = {
+    "node-original": "Node, Express, official SDK, files read per call",
+    "rmcp-memory": "rmcp (official Rust SDK), everything in memory",
+}
+SHORT_PEERS = {"node-original": "Node original", "rmcp-memory": "rmcp in memory"}
+
+
+def table(heads, rows):
+    """Returns a Markdown table; the first column is text, the others are numbers."""
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" + "--:|" * (len(heads) - 1)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def number(value, digits=1):
+    return f"{value:,.{digits}f}"
+
+
+def size(count):
+    for unit, step in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if count >= step:
+            return f"{count / step:,.1f} {unit}"
+    return f"{count:,} B"
+
+
+def spread(figures):
+    return f"{figures['ratio']:.2f} ({figures['ratio_low']:.2f}–{figures['ratio_high']:.2f})"
+
+
+def held(bar):
+    return bar["value"] <= bar["bar"]
+
+
+def all_bars(parts):
+    return [bar for part in parts.values() for bar in part.get("figures", {}).get("bars", [])]
+
+
+def bars_table(bars):
+    return table(["bar", "measured", "at most", ""],
+                 [[bar["what"], f"{bar['value']:g} {bar['unit']}".strip(), f"{bar['bar']:g}",
+                   "held" if held(bar) else "**missed**"] for bar in bars])
+
+
+def case_title(row):
+    return warm.TITLES[row["case"]]
+
+
+def warm_section(figures):
+    text = ("One server on one core. The ratio is CPU time per request over that of the floor, measured right before and after each "
+            "slice: median, and in parentheses the extremes. Memory is the server's anonymous memory after the slice.\n\n")
+    for clients in warm.CLIENTS:
+        rows = [row for row in figures["rows"] if row["clients"] == clients]
+        if not rows:
+            continue
+        text += f"### {clients} client{'s' if clients > 1 else ''}\n\n" + table(
+            ["case", "era", "answer", "req/s", "p50 ms", "p99 ms", "CPU µs", "floor CPU µs", "× floor", "MB"],
+            [[case_title(row), row["era"] or "–", size(row["answer_bytes"]),
+              number(row["ours"]["requests_per_second"], 0), number(row["ours"]["p50_us"] / 1e3, 3),
+              number(row["ours"]["p99_us"] / 1e3, 3), number(row["ours"]["cpu_us"]), number(row["floor"]["cpu_us"]),
+              spread(row["ours"]), number(row["ours"]["anonymous_kib"] * 1024 / 1e6)] for row in rows]) + "\n"
+    parsing = [row for row in figures["rows"] if "floor_parsing" in row]
+    text += "### The floor with parsing\n\nThe same prepared bytes, but each request is parsed as JSON first, 10 clients.\n\n"
+    text += table(["case", "era", "floor + parsing, × floor"],
+                  [[case_title(row), row["era"], spread(row["floor_parsing"])] for row in parsing]) + "\n"
+    text += ("### Peers\n\n10 clients, legacy era, each beside a floor of its own answer's size. They know one tool, so their "
+             "`tools/list` is shorter than ours.\n\n")
+    rows = [[PEER_TITLES[row["peer"]], case_title(row), size(row["answer_bytes"]),
+             number(row["ours"]["requests_per_second"], 0), number(row["ours"]["p50_us"] / 1e3, 3),
+             number(row["ours"]["p99_us"] / 1e3, 3), number(row["ours"]["cpu_us"]), spread(row["ours"]),
+             number(row["ours"]["anonymous_kib"] * 1024 / 1e6)] for row in figures["peers"]]
+    text += table(["peer", "case", "answer", "req/s", "p50 ms", "p99 ms", "CPU µs", "× floor", "MB"], rows)
+    return text + "".join(f"\n{note}.\n" for note in figures["notes"])
+
+
+def warm_chart(figures):
+    groups = []
+    for case in warm.BARS:
+        row = next(row for row in figures["rows"]
+                   if (row["case"], row["era"], row["clients"]) == (case, "legacy", 10))
+        found = [bar("floor", 1, "1", "floor"), ratio_bar("wakashu", row["ours"], "ours")]
+        found += [ratio_bar(SHORT_PEERS[peer["peer"]], peer["ours"], "peer")
+                  for peer in reversed(figures["peers"]) if peer["case"] == case]
+        groups.append((warm.TITLES[case], found))
+    return chart.bars("CPU time per request, as a multiple of the floor",
+                      "floor: hyper sending prepared bytes; 10 clients, one core; logarithmic; shorter is better", groups, True)
+
+
+def bar(label, value, text, kind):
+    return {"label": label, "value": value, "text": text, "kind": kind}
+
+
+def ratio_bar(label, figures, kind):
+    digits = 2 if figures["ratio"] < 10 else 0
+    return bar(label, figures["ratio"], f"{figures['ratio']:.{digits}f} ×", kind) | {
+        "low": figures["ratio_low"], "high": figures["ratio_high"]}
+
+
+def scale_section(figures):
+    text = ("Made-up collections with tiny pictures, written by the archive's writer alone. *Read on open* is what the disk had to send "
+            "when nothing of the archive was in memory, the system's read-ahead included; *first answer* is from starting the program "
+            "to a ranking, with everything in memory. *Warm* is a ranking of three entries, 10 clients, over that of 30 entries; "
+            "*anywhere* asks for another round each time. Search is CPU time and, in parentheses, the p50 of one client: for a word that "
+            "no poem has, and for one that many have.\n\n")
+    text += table(
+        ["entries", "archive", "written in s", "peak MiB", "read on open", "first answer ms", "warm CPU µs", "× 30 entries",
+         "anywhere CPU µs", "search, no hit, ms", "search, many hits, ms"],
+        [[row["entries"], size(row["archive_bytes"]), row["write_seconds"], row["write_peak_mib"],
+          size(row["read_on_open_bytes"]), row["first_answer_ms"], number(row["warm"]["cpu_us"]), spread(row["warm"]),
+          number(row["anywhere"]["cpu_us"]),
+          *(f"{searched['cpu_us'] / 1e3:.3f} ({searched['p50_us'] / 1e3:.3f})" for searched in row["search"].values())]
+         for row in figures["rows"]])
+    return text
+
+
+def scale_chart(figures):
+    warm_bars = [bar(row["entries"], row["warm"]["cpu_us"], f"{row['warm']['cpu_us']:.1f} µs", "ours")
+                 for row in figures["rows"]]
+    return chart.bars("A warm answer, by size of the collection",
+                      "CPU time of a ranking of three entries, by number of entries in the collection; 10 clients",
+                      [("", warm_bars)])
+
+
+def start_section(figures):
+    rows = figures["rows"]
+    return (f"From starting the process to the last byte of the first ranking answer, {figures['starts']} starts in turn; the archive has "
+            f"{figures['entries']:,} entries and {size(figures['archive_bytes'])}. Starting a process that does nothing takes "
+            f"{figures['process_alone_ms']} ms of it.\n\n"
+            + table(["", "minimum ms", "median ms"],
+                    [[name, row["minimum_ms"], row["median_ms"]] for name, row in rows.items()]))
+
+
+def memory_section(figures):
+    return table(["archive", "entries", "fresh, anonymous", "after load, anonymous", "after load, mapped file", "answers"],
+                 [[size(figures["archive_bytes"]), f"{figures['entries']:,}", size(figures["fresh_kib"]["anonymous"] * 1024),
+                   size(figures["after_kib"]["anonymous"] * 1024), size(figures["after_kib"]["file"] * 1024),
+                   f"{figures['load']['requests']:,}"]]) + (
+        "\nThe mapped file is the archive itself in the system's page cache: it goes when others need the memory.\n")
+
+
+def cold_section(figures):
+    return (f"Under AWS's runtime emulator, {figures['starts']} starts in turn, milliseconds. The start is from starting the process to "
+            "its first request for an event; the first answer is what a caller waits for, with what the emulator itself takes.\n\n"
+            + table(["", "start, minimum", "median", "over hello-world", "first answer, minimum", "median"],
+                    [[cold.TITLES[row["program"]], number(row["minimum_ms"], 2), number(row["median_ms"], 2),
+                      number(row["over_hello_ms"], 2), number(row["first_answer_minimum_ms"], 2),
+                      number(row["first_answer_median_ms"], 2)] for row in figures["rows"]]))
+
+
+def cold_chart(figures):
+    return chart.bars("Start on Lambda", f"milliseconds under the runtime emulator, minimum of {figures['starts']} starts",
+                      [("", [bar(cold.TITLES[row["program"]], row["minimum_ms"], f"{row['minimum_ms']:.1f} ms",
+                                 "floor" if row["program"] == "hello" else "ours") for row in figures["rows"]])])
+
+
+def indexer_section(figures):
+    text = table(["build", "s", "CPU s", "pictures/s", "MB/s", "peak MiB"],
+                 [[row["what"], number(row["seconds"], 2), number(row["cpu_seconds"], 1),
+                   number(row["entries"] / row["seconds"]), number(row["mb_per_second"]), number(row["peak_mib"], 0)]
+                  for row in figures["rows"]])
+    one = figures["scaling"][0]["seconds"]
+    text += "\n" + table(["threads", "speed over one thread"],
+                         [[row["threads"], number(one / row["seconds"], 2)] for row in figures["scaling"]])
+    stages = figures["stages"]
+    text += f"\nOne 1024 px picture, one thread, median of {stages['pictures']}:\n\n" + table(
+        ["stage", "ms"],
+        [["read and check the header", stages["header_ms"]],
+         ["decode, convert to sRGB, turn upright", stages["decode_ms"]],
+         ["scale and encode the renditions", stages["scale_and_encode_ms"]],
+         ["instead of all that, from the cache", stages["from_cache_ms"]]])
+    return text
+
+
+def instructions_section(figures):
+    return ("Counted by callgrind inside one process, from the router to the last frame of the body; no sockets.\n\n"
+            + table(["answer", "instructions"],
+                    [[instructions.TITLES[name], f"{count:,}"] for name, count in figures["counts"].items()]))
+
+
+def load_section(figures):
+    text = ("Four requests in turn: a ranking with one picture of 20 KiB, `tools/list`, a search, a ranking with three pictures of "
+            "200 KiB. The floor sends the same sizes in turn. One core for the server. **Service level for 10 clients**: p50 at most "
+            "1.5 times and p99 at most 2 times the floor's under the same load.\n\n")
+    rows = []
+    for row in figures["rows"]:
+        for name in ("ours", "floor"):
+            one = row[name]
+            rows.append([f"{row['clients']} clients, {'wakashu' if name == 'ours' else 'floor'}", f"{one['requests']:,.0f}",
+                         f"{one['errors']:,.0f}", number(one["requests_per_second"], 0),
+                         *(number(one[key] / 1e3, 2) for key in ("p50_us", "p90_us", "p99_us", "p999_us", "max_us")),
+                         number(one["anonymous_kib"] * 1024 / 1e6)])
+    return text + table(["", "answers", "errors", "req/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms", "MB"], rows)
+
+
+def load_chart(figures):
+    groups = []
+    for row in figures["rows"]:
+        found = []
+        for key, label in (("p50_us", "p50"), ("p99_us", "p99"), ("p999_us", "p99.9")):
+            for name, title in (("floor", "floor"), ("ours", "wakashu")):
+                milliseconds = max(row[name][key] / 1e3, 0.001)
+                found.append(bar(f"{label}, {title}", milliseconds, f"{milliseconds:.1f} ms", name))
+        groups.append((f"{row['clients']} clients", found))
+    return chart.bars("Latency under full load",
+                      f"{figures['rows'][0]['seconds']} s each, pictures, lists and searches in turn; logarithmic; shorter is better",
+                      groups, True)
+
+
+# Part, heading, section, chart.
+SECTIONS = [
+    ("warm", "Warm answers", warm_section, warm_chart),
+    ("load", "Load", load_section, load_chart),
+    ("scale", "Scale", scale_section, scale_chart),
+    ("start", "Start of the server", start_section, None),
+    ("memory", "Memory", memory_section, None),
+    ("cold", "Start on Lambda", cold_section, cold_chart),
+    ("indexer", "Indexer", indexer_section, None),
+    ("instructions", "Instructions", instructions_section, None),
+]
+
+INTRODUCTION = """# Benchmarks
+
+Written by `tests/bench/run`, which measures everything below on one machine; the raw figures are in
+[benchmarks.json](benchmarks.json).
+
+How to read it: seconds depend on the machine, ratios much less. The **floor** is a hyper server that sends prepared bytes of
+exactly the answer's size and does nothing else: no server on the same HTTP library can be faster. The server runs on one core, the load
+generator (wrk) on another, logging as by default into a file. The peers answer the same requests over the same entries and pictures;
+blocks, types and the bytes of the pictures are checked before anything is timed. *Legacy* is protocol revision 2025-11-25, *modern*
+2026-07-28.
+"""
+
+
+def write(parts, folder, readme=None):
+    """Writes the report and its charts; returns the names of what was written."""
+    pictures = folder / "pictures"
+    pictures.mkdir(parents=True, exist_ok=True)
+    measured = {name: part for name, part in parts.items() if "figures" in part}
+    text = INTRODUCTION
+    if any(part.get("quick") for part in measured.values()):
+        text += "\n**A quick run: few and short slices, small collections. Not figures to quote.**\n"
+    text += machine_section(measured)
+    bars = all_bars(measured)
+    if bars:
+        text += "\n## Bars\n\n" + bars_table(bars)
+    for name, heading, section, draw in SECTIONS:
+        if name not in measured:
+            continue
+        figures = measured[name]["figures"]
+        text += f"\n## {heading}\n\n"
+        if draw:
+            (pictures / f"benchmarks-{name}.svg").write_text(draw(figures))
+            text += f"![{heading}](pictures/benchmarks-{name}.svg)\n\n"
+        text += section(figures)
+    for name, part in parts.items():
+        if "figures" not in part:
+            text += f"\nNot measured: {name} ({part['failed']}).\n"
+    (folder / "benchmarks.md").write_text(text)
+    if readme and START in readme.read_text() and "warm" in measured and not any(
+            part.get("quick") for part in measured.values()):
+        write_chapter(readme, measured)
+
+
+def machine_section(measured):
+    if not measured:
+        return ""
+    rows = {}
+    for name, part in measured.items():
+        one = part["machine"]
+        key = tuple(one[field] for field in ("date", "commit", "processor", "cores", "memory_gib", "system", "rustc", "node", "wrk"))
+        rows.setdefault(key, []).append((name, one["load_at_start"]))
+    text = "\n## Machine and versions\n\n"
+    for (date, commit, processor, cores, memory, system, rustc, node, wrk), names in rows.items():
+        loads = [load for _, load in names]
+        text += (f"- {', '.join(name for name, _ in names)}: {date}, commit {commit}; {processor}, {cores} cores, {memory} GiB; "
+                 f"{system}; {rustc}; Node {node or 'missing'}; wrk {wrk}; load of the machine before each part "
+                 f"{min(loads)}–{max(loads)}\n")
+    return text
+
+
+def write_chapter(readme, measured):
+    """Fills the README's chapter between its marks."""
+    figures = measured["warm"]["figures"]
+    rows = []
+    for case in warm.BARS:
+        row = next(row for row in figures["rows"] if (row["case"], row["era"], row["clients"]) == (case, "legacy", 10))
+        peers = {peer["peer"]: f"{peer['ours']['ratio']:.1f} ×" for peer in figures["peers"] if peer["case"] == case}
+        rows.append([warm.TITLES[case], f"{row['ours']['ratio']:.2f} ×", peers.get("rmcp-memory", "–"),
+                     peers.get("node-original", "–"), number(row["ours"]["requests_per_second"], 0)])
+    missed = [bar for bar in all_bars(measured) if not held(bar)]
+    bars = "All bars hold." if not missed else f"{len(missed)} of {len(all_bars(measured))} bars are missed; the report says which."
+    chapter = (
+        "![CPU time per request as a multiple of the floor: wakashu beside a server on the official Rust SDK and the original in "
+        "Node](docs/pictures/benchmarks-warm.svg)\n\n"
+        "CPU time per request over the *floor*, hyper sending prepared bytes of the same size; 10 clients, one core:\n\n"
+        + table(["", "wakashu", "rmcp, in memory", "Node, original design", "wakashu, req/s"], rows)
+        + f"\n{bars} Latency, scale, starts, memory, the indexer, machine and versions: "
+        "[docs/benchmarks.md](docs/benchmarks.md), all measured by `tests/bench/run`.\n")
+    text = readme.read_text()
+    before, rest = text.split(START, 1)
+    _, after = rest.split(END, 1)
+    readme.write_text(f"{before}{START}\n{chapter}{END}{after}")
