@@ -80,6 +80,13 @@ impl ArchiveState {
         }
     }
 
+    /// Reads from `storage` instead of opening the one at the location, which is then only a name. To be called
+    /// before anything is read.
+    #[must_use]
+    pub fn with_storage(self, storage: Arc<dyn Storage>) -> Self {
+        Self { storage: OnceCell::new_with(Some(storage)), ..self }
+    }
+
     /// Switches tools off. To be called before anything is read.
     #[must_use]
     pub fn with_disabled(self, disabled: ToolSet) -> Self {

@@ -84,6 +84,14 @@ pub struct Tail {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Etag(pub(crate) String);
 
+impl Etag {
+    /// Wraps a storage's own mark.
+    #[must_use]
+    pub fn new(mark: impl Into<String>) -> Self {
+        Self(mark.into())
+    }
+}
+
 /// What a conditional read found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fetched<T = Bytes> {
