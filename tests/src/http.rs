@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::canary::check_for_secrets;
+
 /// How long any answer may take before a test gives up on it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -195,6 +197,7 @@ impl Connection {
             }
         };
         let head: Vec<u8> = self.unread.drain(..end + 4).collect();
+        check_for_secrets(&head);
         let head = String::from_utf8(head).expect("a head is text");
         let mut lines = head.lines();
         let status =
@@ -234,6 +237,7 @@ impl Connection {
             assert!(self.fill(), "the stream breaks off inside a chunk");
         }
         let chunk: Vec<u8> = self.unread.drain(..from + length + 2).skip(from).take(length).collect();
+        check_for_secrets(&chunk);
         (length > 0).then(|| String::from_utf8(chunk).expect("a stream is text"))
     }
 
@@ -255,6 +259,7 @@ impl Connection {
             while self.fill() {}
             reply.body = std::mem::take(&mut self.unread);
         }
+        check_for_secrets(&reply.body);
         Some(reply)
     }
 

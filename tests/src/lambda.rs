@@ -13,6 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use crate::canary::{SECRETS, check_for_secrets};
 use crate::programs::{program, repository};
 use crate::server::Log;
 
@@ -88,7 +89,7 @@ impl Lambda {
         if mode == Mode::Stream {
             command.env("WAKASHU_INVOKE_MODE", "RESPONSE_STREAM");
         }
-        command.envs(settings.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.envs(SECRETS).envs(settings.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut keeper = command.spawn().expect("the emulator starts");
         let input = keeper.stdin.take();
         let log = Log::follow(keeper.stdout.take().unwrap());
@@ -136,6 +137,7 @@ impl Lambda {
         stream.read_to_end(&mut reply).unwrap_or_else(|error| panic!("{error}:\n{}", self.log.text()));
         let head = reply.windows(4).position(|part| part == b"\r\n\r\n").expect("an answer has a head");
         let body = reply.split_off(head + 4);
+        check_for_secrets(&body);
         let status = String::from_utf8_lossy(&reply).split(' ').nth(1).and_then(|code| code.parse().ok());
         (status.expect("an answer has a status"), body)
     }
@@ -157,6 +159,7 @@ impl Drop for Lambda {
     fn drop(&mut self) {
         drop(self.input.take());
         let _ = self.keeper.wait();
+        self.log.check_for_secrets();
     }
 }
 
@@ -207,6 +210,7 @@ pub fn answer_at_once(events: &[Value], pollers: usize, settings: &[(&str, &str)
         given.store(usize::MAX, Ordering::SeqCst);
         let _ = TcpStream::connect(address);
     });
+    log.check_for_secrets();
     assert_eq!(replies.len(), events.len(), "some were not answered:\n{}", log.text());
     replies.into_values().collect()
 }
@@ -259,6 +263,7 @@ fn hand_out(
             let at =
                 first.split('/').nth(4).and_then(|id| id.parse().ok()).expect("an answer names its event");
             assert!(first.contains("/response "), "{first}: {}", String::from_utf8_lossy(&body));
+            check_for_secrets(&body);
             answered.send((at, body)).unwrap();
             write!(stream, "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n").unwrap();
         }

@@ -15,6 +15,7 @@
 )]
 
 pub mod bench;
+mod canary;
 mod collection;
 mod http;
 pub mod lambda;
@@ -24,6 +25,7 @@ mod sample;
 mod server;
 mod stdio;
 
+pub use canary::{SECRETS, check_for_secrets};
 pub use collection::{Collection, Pictures, picture_bytes, poem};
 pub use http::{Connection, HttpRequest, Reply};
 pub use message::{LEGACY, MODERN, call, envelope, legacy, legacy_body, modern, modern_body, post};

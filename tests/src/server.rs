@@ -4,16 +4,20 @@ use std::io::{BufRead as _, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::canary::{SECRETS, check_for_secrets};
 use crate::http::{Connection, HttpRequest, Reply};
 use crate::programs::program;
 
 /// How long to wait for something to appear in the log; it is written out a few times a second.
 const LOG_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A running server, killed when dropped.
+/// How long a program may take to end when it is asked to, so that its log is whole.
+pub(crate) const ENDING_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A running server, ended when dropped. No secret may then be in its log.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
@@ -118,12 +122,24 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         // Already gone is fine.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ =
+            Command::new("kill").args(["-TERM", &self.child.id().to_string()]).stderr(Stdio::null()).status();
+        end(&mut self.child);
+        self.log.check_for_secrets();
     }
 }
 
-/// Returns the program under test with an environment of its own.
+/// Waits a little for a process that is about to end, then ends it.
+pub(crate) fn end(child: &mut Child) {
+    let started = Instant::now();
+    while started.elapsed() < ENDING_PATIENCE && matches!(child.try_wait(), Ok(None)) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Returns the program under test with an environment of its own, in which secrets lie.
 pub(crate) fn function() -> Command {
     let mut command = Command::new(program("wakashu-function"));
     for (name, _) in std::env::vars_os() {
@@ -132,32 +148,54 @@ pub(crate) fn function() -> Command {
             command.env_remove(name);
         }
     }
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.envs(SECRETS).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 /// What a process writes to stderr, collected as it comes.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Log(Arc<Mutex<Written>>);
+
+#[derive(Debug, Default)]
+struct Written {
+    bytes: Vec<u8>,
+    is_whole: bool,
+}
 
 impl Log {
     pub(crate) fn follow(mut stderr: impl Read + Send + 'static) -> Self {
         let log = Self::default();
-        let collected = Arc::clone(&log.0);
+        let followed = log.clone();
         std::thread::spawn(move || {
             let mut part = [0; 4096];
             while let Ok(count) = stderr.read(&mut part)
                 && count > 0
             {
-                let mut collected = collected.lock().unwrap_or_else(PoisonError::into_inner);
-                collected.extend_from_slice(part.get(..count).unwrap_or_default());
+                followed.written().bytes.extend_from_slice(part.get(..count).unwrap_or_default());
             }
+            followed.written().is_whole = true;
         });
         log
     }
 
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Checks all of it for secrets, once its process has ended.
+    pub(crate) fn check_for_secrets(&self) {
+        let started = Instant::now();
+        while !self.written().is_whole && started.elapsed() < ENDING_PATIENCE {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // A test that fails already says why.
+        if !std::thread::panicking() {
+            check_for_secrets(&self.written().bytes);
+        }
+    }
+
     pub(crate) fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+        String::from_utf8_lossy(&self.written().bytes).into_owned()
     }
 
     pub(crate) fn wait_for(&self, needle: &str) -> String {

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::server::{Log, function};
+use crate::canary::check_for_secrets;
+use crate::server::{Log, end, function};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A running process that speaks MCP on its standard streams, killed when dropped.
+/// A running process that speaks MCP on its standard streams, ended when dropped. No secret may then be in its log.
 #[derive(Debug)]
 pub struct Stdio {
     child: Child,
@@ -58,6 +59,7 @@ impl Stdio {
     pub fn receive(&mut self) -> Option<Value> {
         match self.lines.recv_timeout(PATIENCE) {
             Ok(line) => {
+                check_for_secrets(line.as_bytes());
                 crate::check_answer(line.as_bytes());
                 Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in {line}")))
             }
@@ -99,8 +101,8 @@ impl Stdio {
 
 impl Drop for Stdio {
     fn drop(&mut self) {
-        // Already gone is fine.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.end_input();
+        end(&mut self.child);
+        self.log.check_for_secrets();
     }
 }

@@ -17,4 +17,5 @@ mod drill;
 mod eras;
 mod fixture;
 mod hostile;
+mod secrets;
 mod wire;
