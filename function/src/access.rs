@@ -128,4 +128,86 @@ mod tests {
             assert_eq!(check(&hosted, headers), remotely, "hosted {headers:?}");
         }
     }
+
+    /// Every host with every origin: a foreign host is refused whatever the origin, and a host that is answered lets
+    /// in no origin that its door does not.
+    #[test]
+    fn every_host_with_every_origin() {
+        let open = Access {
+            loopback: true,
+            hosts: vec!["poems.example.org".to_owned()],
+            origins: vec!["https://app.example.org".to_owned()],
+            function_urls: false,
+        };
+        let lambda = Access { loopback: false, function_urls: true, ..copy_of(&open) };
+        let doors = [Access { loopback: true, ..Access::default() }, open, lambda];
+        // Whether the local server, one that is open to others, and a function on Lambda answer.
+        let hosts = [
+            ("localhost", [true, true, false]),
+            ("LOCALHOST:80", [true, true, false]),
+            ("127.0.0.1:3000", [true, true, false]),
+            ("[::1]", [true, true, false]),
+            ("127.0.0.2", [false; 3]),
+            ("0.0.0.0", [false; 3]),
+            ("[::]:3000", [false; 3]),
+            ("poems.example.org", [false, true, true]),
+            ("Poems.Example.Org:443", [false, true, true]),
+            ("evil.poems.example.org", [false; 3]),
+            ("poems.example.org.evil.example", [false; 3]),
+            ("poems.example.org:443@evil.example", [false; 3]),
+            ("abc.lambda-url.eu-west-1.on.aws", [false, false, true]),
+            ("evil.example", [false; 3]),
+            ("", [false; 3]),
+            (":3000", [false; 3]),
+            ("169.254.169.254", [false; 3]),
+        ];
+        let origins = [
+            (None, [true; 3]),
+            (Some("http://localhost:5173"), [true, true, false]),
+            (Some("http://127.0.0.1"), [true, true, false]),
+            (Some("http://[::1]:1"), [true, true, false]),
+            (Some("https://localhost"), [false; 3]),
+            (Some("http://localhost.evil.example"), [false; 3]),
+            (Some("http://evil.example#localhost"), [false; 3]),
+            (Some("http://localhost@evil.example"), [false; 3]),
+            (Some("http://poems.example.org"), [false; 3]),
+            (Some("https://app.example.org"), [false, true, true]),
+            (Some("https://app.example.org:8443"), [false; 3]),
+            (Some("https://app.example.org/"), [false; 3]),
+            (Some("http://app.example.org"), [false; 3]),
+            (Some("https://APP.example.org"), [false; 3]),
+            (Some("https://app.example.org https://evil.example"), [false; 3]),
+            (Some("https://evil.example"), [false; 3]),
+            (Some("file://"), [false; 3]),
+            (Some("null"), [false; 3]),
+            (Some("*"), [false; 3]),
+            (Some(""), [false; 3]),
+        ];
+        for (host, host_passes) in hosts {
+            for (origin, origin_passes) in origins {
+                let mut headers = vec![("host", host)];
+                headers.extend(origin.map(|origin| ("origin", origin)));
+                for (door, access) in doors.iter().enumerate() {
+                    let expected = match (host_passes[door], origin_passes[door]) {
+                        (false, _) => Err(Refusal::Host),
+                        (true, false) => Err(Refusal::Origin),
+                        (true, true) => Ok(()),
+                    };
+                    assert_eq!(check(access, &headers), expected, "door {door}: {host} {origin:?}");
+                    // Only what is configured is ever named to a browser, and never what it sent itself.
+                    let mut map = HeaderMap::new();
+                    if let Some(origin) = origin {
+                        map.append(ORIGIN, origin.parse().unwrap());
+                    }
+                    let named = access.configured_origin(&map);
+                    assert_eq!(named.is_some(), door > 0 && origin == Some("https://app.example.org"));
+                    assert!(named.is_none_or(|named| access.origins.iter().any(|known| known == named)));
+                }
+            }
+        }
+    }
+
+    fn copy_of(access: &Access) -> Access {
+        Access { hosts: access.hosts.clone(), origins: access.origins.clone(), ..*access }
+    }
 }

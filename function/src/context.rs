@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime};
 
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use wakashu_storage::Timestamp;
 
 use crate::access::Access;
 use crate::archive_state::ArchiveState;
 use crate::config::Config;
 use crate::execution::Execution;
+use crate::limits::MAX_STREAMS;
 use crate::rates::Rates;
 use crate::tokens::Token;
 
@@ -35,6 +36,7 @@ pub struct Context {
     pub started_at: Timestamp,
     requests: RequestIds,
     closing: watch::Sender<bool>,
+    streams: Arc<Semaphore>,
 }
 
 impl Context {
@@ -52,7 +54,13 @@ impl Context {
             started_at: SystemTime::now().into(),
             requests: RequestIds::new(),
             closing: watch::Sender::new(false),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
         }
+    }
+
+    /// Takes a place for one more stream, given back when dropped; nothing if there are [`MAX_STREAMS`] already.
+    pub(crate) fn stream_place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.streams).try_acquire_owned().ok()
     }
 
     /// Ends the streams that would otherwise stay open for good.

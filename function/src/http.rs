@@ -14,20 +14,25 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::routing::{any, get, post};
-use http::header::{ALLOW, CONTENT_TYPE};
+use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use wakashu_storage::Timestamp;
 
 use crate::access::Refusal;
 use crate::answer::Answer;
 use crate::context::Context;
+use crate::error::ToolError;
 use crate::facade;
 use crate::mcp::era::Revision;
+use crate::mcp::subscriptions::Subscription;
 use crate::mcp::{self, Door, Reply, Then, error};
 use crate::request_log::RequestLog;
 use crate::tokens::Scope;
 
 pub(crate) use paths::methods_of;
+
+/// When to ask again for a stream. Their clients end them when they like; nobody can tell when that will be.
+const SECONDS_UNTIL_A_STREAM_ENDS: u64 = 60;
 
 /// The address of pictures when it depends on the request, as on Lambda; set by the door.
 #[derive(Debug, Clone)]
@@ -136,10 +141,29 @@ async fn answer_mcp(
     };
     let reply = mcp::answer(&body, door, &context.state, log).await;
     match reply.then {
-        Then::Listen(subscription) => (events::stream(context, subscription), 0),
+        Then::Listen(subscription) => match context.stream_place() {
+            Some(place) => (events::stream(context, subscription, place), 0),
+            None => too_many_streams(&subscription, door.request_id, log),
+        },
         // Over HTTP a request is cancelled by closing its connection; calls are short and run to their end.
         Then::Cancel(_) | Then::Nothing => respond(reply),
     }
+}
+
+/// Turns away a client that wants to listen where [`MAX_STREAMS`](crate::MAX_STREAMS) do already.
+fn too_many_streams(
+    subscription: &Subscription,
+    request_id: &str,
+    log: &mut RequestLog,
+) -> (Response<Body>, usize) {
+    let refused = ToolError::RateLimited { retry_after_seconds: SECONDS_UNTIL_A_STREAM_ENDS };
+    let error = error::refusal(429, -32603, refused.sentence(request_id));
+    log.rpc_code = Some(error.code);
+    let mut answer = Answer::default();
+    error.write(&mut answer, Some(&subscription.id));
+    let (mut response, bytes) = respond(Reply { status: 429, answer: Some(answer), then: Then::Nothing });
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(SECONDS_UNTIL_A_STREAM_ENDS));
+    (response, bytes)
 }
 
 /// Tells whether the body says it is JSON, or says nothing.

@@ -27,6 +27,20 @@ pub const MAX_ENTRY_TEXT_BYTES: usize = 400_000;
 /// Most bytes of a request body.
 pub const MAX_BODY_BYTES: usize = 1 << 20;
 
+/// Most bytes of a request's line and headers. hyper reads in steps, so that a head which ends within the step that
+/// reaches the limit still passes.
+pub const MAX_HEAD_BYTES: usize = 64 << 10;
+
+/// Most headers of a request.
+pub const MAX_HEADERS: usize = 100;
+
+/// Most connections `serve` holds at a time; further ones wait in the kernel's queue.
+pub const MAX_CONNECTIONS: usize = 1_024;
+
+/// Most event streams at a time, each of which holds a connection for as long as its client likes: the larger part of
+/// the connections stays for requests.
+pub const MAX_STREAMS: usize = 256;
+
 /// Most messages in one batch (only revision 2025-03-26 has batches).
 pub const MAX_BATCH_MESSAGES: usize = 20;
 

@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::context::Context;
 use crate::door::{lambda, local, stdio};
 use crate::http;
+use crate::limits::MAX_CONNECTIONS;
 use crate::rates::Rates;
 
 /// Why a server could not start.
@@ -95,7 +96,8 @@ impl Server {
             context.close_streams();
         };
         let names_clients = self.context.rates.as_ref().is_some_and(Rates::tells_clients_apart);
-        local::serve(self.listener, http::router(self.context), names_clients, stop).await;
+        let router = http::router(self.context);
+        local::serve(self.listener, router, MAX_CONNECTIONS, names_clients, stop).await;
         refreshing.abort();
         crate::log::flush();
     }

@@ -14,9 +14,7 @@ use tokio::sync::Semaphore;
 use tower_service::Service as _;
 
 use crate::http::ClientAddress;
-
-/// Most connections at a time; further ones wait in the kernel's queue.
-const MAX_CONNECTIONS: usize = 1_024;
+use crate::limits::{MAX_HEAD_BYTES, MAX_HEADERS};
 
 /// How long a client may take to send its headers.
 const HEADER_DEADLINE: Duration = Duration::from_secs(15);
@@ -24,18 +22,23 @@ const HEADER_DEADLINE: Duration = Duration::from_secs(15);
 /// How long answers under way may take after the stop was asked for.
 const CLOSING_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Serves `router` on `listener` until `stop` resolves, then lets answers under way finish. `names_clients` has every
-/// request carry its client's address.
+/// Serves `router` on `listener` until `stop` resolves, then lets answers under way finish. At most `most_connections`
+/// are held at a time. `names_clients` has every request carry its client's address.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
+    most_connections: usize,
     names_clients: bool,
     stop: impl Future<Output = ()>,
 ) {
     let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let places = Arc::new(Semaphore::new(most_connections));
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEADER_DEADLINE);
+    server.max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD_BYTES);
+    // Who says that it will send no more still waits for its answer. It looks like one who hung up, whose call thus
+    // runs to its end; calls are short, and their time is limited.
+    server.half_close(true);
     let mut stop = std::pin::pin!(stop);
     loop {
         let accepted = async {
@@ -103,4 +106,48 @@ pub async fn stop_requested() {
 #[must_use]
 pub fn is_local(address: SocketAddr) -> bool {
     address.ip().is_loopback()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::access::Access;
+    use crate::archive_state::ArchiveState;
+    use crate::context::Context;
+
+    /// Asks and waits for the beginning of an answer.
+    async fn is_answered(connection: &mut TcpStream, patience: Duration) -> bool {
+        let mut status = [0; 12];
+        let answered = timeout(patience, connection.read_exact(&mut status)).await;
+        answered.is_ok_and(|read| read.is_ok() && status == *b"HTTP/1.1 200")
+    }
+
+    #[tokio::test]
+    async fn a_connection_too_many_waits_until_another_ends() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let access = Access { loopback: true, ..Access::default() };
+        let state = Arc::new(ArchiveState::new(None, 0, 0, true));
+        let router = crate::http::router(Arc::new(Context::new(state, access, None)));
+        let serving = tokio::spawn(serve(listener, router, 3, false, std::future::pending()));
+        let (a_moment, long) = (Duration::from_millis(300), Duration::from_secs(10));
+        let connect = async || TcpStream::connect(address).await.unwrap();
+        let mut silent = vec![connect().await, connect().await];
+        for (others, patience, expected) in [(2, long, true), (3, a_moment, false)] {
+            let mut asking = connect().await;
+            asking.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+            assert_eq!(is_answered(&mut asking, patience).await, expected, "beside {others}");
+            if expected {
+                silent.push(asking);
+            } else {
+                drop(silent.pop());
+                assert!(is_answered(&mut asking, long).await, "its turn has come");
+            }
+        }
+        serving.abort();
+    }
 }

@@ -10,7 +10,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use http::{HeaderValue, Response};
 use http_body::Frame;
 use http_body_util::StreamBody;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use crate::answer::Answer;
 use crate::archive_state::Generation;
@@ -27,6 +27,7 @@ struct Listening {
     closing: watch::Receiver<bool>,
     seen: Generation,
     state: State,
+    _place: OwnedSemaphorePermit,
 }
 
 enum State {
@@ -35,12 +36,17 @@ enum State {
     Closed,
 }
 
-/// Returns a response that tells its client of changes until either side closes it.
-pub(super) fn stream(context: &Context, subscription: Subscription) -> Response<Body> {
+/// Returns a response that tells its client of changes until either side closes it. `place` is its place among the
+/// streams.
+pub(super) fn stream(
+    context: &Context,
+    subscription: Subscription,
+    place: OwnedSemaphorePermit,
+) -> Response<Body> {
     let changes = context.state.changes();
     let seen = *changes.borrow();
-    let listening =
-        Listening { subscription, changes, closing: context.closing(), seen, state: State::Opening };
+    let closing = context.closing();
+    let listening = Listening { subscription, changes, closing, seen, state: State::Opening, _place: place };
     let frames = stream::unfold(listening, async |mut listening| {
         let events = listening.next().await?;
         Some((Ok::<_, Infallible>(Frame::data(events)), listening))

@@ -8,6 +8,7 @@
 )]
 
 mod acceptance;
+mod broken_clients;
 mod budget;
 mod changes;
 mod clients;
