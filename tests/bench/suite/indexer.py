@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import time
 
 from . import machine
 from .machine import RELEASE, say
@@ -60,17 +59,8 @@ def build(collection, cache, *flags):
     """Builds a collection and returns what it took."""
     archive = collection.with_suffix(".wakashu")
     kept = ["--cache-dir", cache] if cache else ["--no-cache"]
-    command = [RELEASE / "wakashu-indexer", "build", collection, "--quiet", "--no-progress", "--output", archive,
-               *kept, *flags]
-    started = time.monotonic()
-    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    seconds = time.monotonic() - started
-    # Already waited for; this only lets the object know.
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, f"the build ended with {process.returncode}"
+    taken = machine.timed(RELEASE / "wakashu-indexer", "build", collection, "--quiet", "--no-progress",
+                          "--output", archive, *kept, *flags)
     size = sum(file.stat().st_size for file in collection.rglob("*") if file.is_file())
     archive.unlink()
-    return {"seconds": round(seconds, 3), "cpu_seconds": round(used.ru_utime + used.ru_stime, 3),
-            "collection_bytes": size, "mb_per_second": round(size / 1e6 / seconds, 2),
-            "peak_mib": round(used.ru_maxrss / 1024, 1)}
+    return taken | {"collection_bytes": size, "mb_per_second": round(size / 1e6 / taken["seconds"], 2)}

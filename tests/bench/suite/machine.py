@@ -30,6 +30,30 @@ def run(*command, **more):
     return subprocess.run([str(part) for part in command], check=True, **more)
 
 
+def timed(*command):
+    """Runs a command and returns what it took: seconds, CPU seconds, peak memory.
+
+    The peak is looked up while it runs: the figure the system gives at the end counts this program's memory too, from
+    which the command was forked.
+    """
+    started, peak_kib = time.monotonic(), 0
+    process = subprocess.Popen([str(part) for part in command], cwd=ROOT, stdout=subprocess.DEVNULL)
+    while True:
+        ended, status, used = os.wait4(process.pid, os.WNOHANG)
+        if ended:
+            break
+        lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+        peak_kib = max([peak_kib, *(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))])
+        time.sleep(0.01)
+    seconds = time.monotonic() - started
+    # Waited for already; this only lets the object know.
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return {"seconds": round(seconds, 3), "cpu_seconds": round(used.ru_utime + used.ru_stime, 3),
+            "peak_mib": round(peak_kib / 1024, 1)}
+
+
 def output_of(*command):
     """Returns what a command prints, or nothing if there is no such command."""
     try:

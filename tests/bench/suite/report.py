@@ -102,14 +102,15 @@ def ratio_bar(label, figures, kind):
 
 def scale_section(figures):
     text = ("Made-up collections with tiny pictures, written by the archive's writer alone. *Read on open* is what the disk had to send "
-            "when nothing of the archive was in memory, the system's read-ahead included; *first answer* is from starting the program "
+            f"when nothing of the archive was in memory, the system's read-ahead included ({figures['read_ahead_kib'] or '?'} KiB at a time "
+            "here); *first answer* is from starting the program "
             "to a ranking, with everything in memory. *Warm* is a ranking of three entries, 10 clients, over that of 30 entries; "
-            "*anywhere* asks for another round each time. Search is CPU time and, in parentheses, the p50 of one client: for a word that "
-            "no poem has, and for one that many have.\n\n")
+            "*anywhere* asks for another round each time, so that most pages are met, and checked, for the first "
+            "time. Search is CPU time and, in parentheses, the p50 of one client: for a word that no poem has, and for one that many have.\n\n")
     text += table(
         ["entries", "archive", "written in s", "peak MiB", "read on open", "first answer ms", "warm CPU µs", "× 30 entries",
          "anywhere CPU µs", "search, no hit, ms", "search, many hits, ms"],
-        [[row["entries"], size(row["archive_bytes"]), row["write_seconds"], row["write_peak_mib"],
+        [[row["entries"], size(row["archive_bytes"]), number(row["write"]["seconds"], 2), number(row["write"]["peak_mib"], 0) if row["write"]["peak_mib"] else "–",
           size(row["read_on_open_bytes"]), row["first_answer_ms"], number(row["warm"]["cpu_us"]), spread(row["warm"]),
           number(row["anywhere"]["cpu_us"]),
           *(f"{searched['cpu_us'] / 1e3:.3f} ({searched['p50_us'] / 1e3:.3f})" for searched in row["search"].values())]

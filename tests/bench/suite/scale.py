@@ -2,7 +2,7 @@
 
 import functools
 import os
-import time
+from pathlib import Path
 
 from . import machine, requests
 from .machine import RELEASE, say
@@ -47,33 +47,36 @@ def run(options):
             for kind in ("rare", "common"):
                 bars.append({"what": f"search_poems over 100,000 poems, a {kind} word, CPU per request",
                              "value": round(row["search"][kind]["cpu_us"] / 1e3, 3), "bar": SEARCH_BAR_MS, "unit": "ms"})
-    return {"rows": rows, "bars": bars}
+    return {"rows": rows, "read_ahead_kib": read_ahead_kib(options.work), "bars": bars}
 
 
 def write(archive, rounds, entries):
     """Has the archive written: the writer alone, without a folder to read or pictures to encode."""
-    started = time.monotonic()
-    writer = os.posix_spawn(RELEASE / "shapes", [str(RELEASE / "shapes"), str(archive),
-                                                 f"{rounds}x{entries}x{PICTURE_BYTES}"], os.environ)
-    _, status, used = os.wait4(writer, 0)
-    assert status == 0, "the archive could not be written"
-    return {"archive_bytes": archive.stat().st_size, "write_seconds": round(time.monotonic() - started, 2),
-            "write_peak_mib": round(used.ru_maxrss / 1024, 1)}
+    taken = machine.timed(RELEASE / "shapes", archive, f"{rounds}x{entries}x{PICTURE_BYTES}")
+    return {"archive_bytes": archive.stat().st_size, "write": taken}
 
 
 def opening(archive, rounds):
-    """Measures the start: what is read from the disk when nothing is in memory, and the time when everything is."""
+    """Measures the start: the time when everything is in memory, and what is read from the disk when nothing is."""
     request = requests.ranking("legacy", f"第{(rounds + 1) // 2}回", "1-3")
+    command = [RELEASE / "wakashu-function", "serve", "--port", "0", archive]
+    times = [start_to_answer(command, request) for _ in range(7)]
+    # The program itself is in memory now, so only the archive is counted.
     forget(archive)
     with ours(archive) as server:
         # The address is printed when the archive is open.
         opened = server.read_from_disk_bytes()
         server.ask(request)
         answered = server.read_from_disk_bytes()
-    times = [start_to_answer([RELEASE / "wakashu-function", "serve", "--port", "0", archive], request)
-             for _ in range(7)]
     return {"read_on_open_bytes": opened, "read_for_first_answer_bytes": answered - opened,
             "first_answer_ms": round(min(times) * 1e3, 2)}
+
+
+def read_ahead_kib(folder):
+    """Returns how much the system reads at a time from the disk a folder is on, wanted or not."""
+    device = os.stat(folder).st_dev
+    setting = Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb")
+    return int(setting.read_text()) if setting.exists() else None
 
 
 def forget(archive):
