@@ -5,6 +5,7 @@ is expanded. The expansion needs no network. Afterwards the promises of the READ
 may do, who may call, what the bucket refuses.
 """
 
+import copy
 import json
 import subprocess
 import sys
@@ -64,6 +65,22 @@ def statements(resources, role):
             yield from resource["Properties"]["PolicyDocument"]["Statement"]
 
 
+def policies_elsewhere(resources):
+    """Names what could give a role more than its own statements say."""
+    for name, resource in resources.items():
+        properties = resource.get("Properties", {})
+        if resource["Type"] in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy", "AWS::S3::AccessPoint"):
+            yield f"{name}: a policy beside the roles"
+        if resource["Type"] == "AWS::IAM::RolePolicy" and set(properties["RoleName"]) != {"Ref"}:
+            yield f"{name}: a policy of a role that is not named by reference"
+        if resource["Type"] == "AWS::IAM::Role" and "ManagedPolicyArns" in properties:
+            yield f"{name}: a policy that AWS may change"
+        if resource["Type"] == "AWS::S3::BucketPolicy":
+            for statement in several(properties["PolicyDocument"]["Statement"]):
+                if statement["Effect"] != "Deny":
+                    yield f"{name}: the bucket itself lets someone in"
+
+
 def several(value):
     return value if isinstance(value, list) else [value]
 
@@ -73,6 +90,7 @@ def granted(resources, role):
     pairs = set()
     for statement in statements(resources, role):
         assert statement["Effect"] == "Allow", f"{role}: only what is allowed is listed"
+        assert not {"NotAction", "NotResource", "NotPrincipal"} & set(statement), f"{role}: all but something"
         for action in several(statement["Action"]):
             for resource in several(statement["Resource"]):
                 pairs.add((action, json.dumps(resource)))
@@ -99,7 +117,8 @@ def check(template):
     }
     found = granted(resources, "FunctionRole")
     assert found == expected, f"the function's role may do other things: {found ^ expected}"
-    assert "ManagedPolicyArns" not in resources["FunctionRole"]["Properties"]
+    elsewhere = list(policies_elsewhere(resources))
+    assert not elsewhere, elsewhere
     trust = resources["FunctionRole"]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
     assert [each["Principal"] for each in trust] == [{"Service": "lambda.amazonaws.com"}], trust
 
@@ -141,12 +160,61 @@ def check(template):
     assert alarms == {"Errors", "Throttles", "Duration"}, alarms
 
 
+def wider(template):
+    """Yields templates that give the function more than it needs, each by another way; none may pass."""
+
+    def changed(change):
+        other = copy.deepcopy(template)
+        change(other["Resources"])
+        return other
+
+    def reads(resources):
+        return resources["FunctionReadsArchives"]["Properties"]["PolicyDocument"]["Statement"][0]
+
+    everything = {"Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}
+    to_role = {"PolicyName": "more", "PolicyDocument": everything}
+    yield "writes", changed(lambda each: reads(each).update(Action=["s3:GetObject", "s3:PutObject"]))
+    yield "any action", changed(lambda each: reads(each).update(Action="s3:*"))
+    yield "the whole bucket", changed(lambda each: reads(each).update(Resource={"Fn::Sub": "${Bucket.Arn}/*"}))
+    yield "any bucket", changed(lambda each: reads(each).update(Resource="*"))
+    yield "another prefix", changed(lambda each: reads(each).update(Resource={"Fn::Sub": "${Bucket.Arn}/x/*"}))
+    yield "all but one action", changed(lambda each: reads(each).update(NotAction="s3:DeleteObject"))
+    yield "inside the role", changed(lambda each: each["FunctionRole"]["Properties"]["Policies"].append(to_role))
+    yield "a managed policy", changed(
+        lambda each: each["FunctionRole"]["Properties"].update(ManagedPolicyArns=["arn:aws:iam::aws:policy/X"])
+    )
+    yield "a policy beside", changed(
+        lambda each: each.update(
+            More={"Type": "AWS::IAM::Policy", "Properties": {**to_role, "Roles": [{"Ref": "FunctionRole"}]}}
+        )
+    )
+    yield "another role", changed(
+        lambda each: each["Function"]["Properties"].update(Role={"Fn::GetAtt": ["PublishRole", "Arn"]})
+    )
+    public = {"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": "*"}
+    yield "the bucket's own policy", changed(
+        lambda each: each.update(
+            Open={"Type": "AWS::S3::BucketPolicy", "Properties": {"PolicyDocument": {"Statement": [public]}}}
+        )
+    )
+
+
+def check_the_check(template):
+    for name, other in wider(template):
+        try:
+            check(other)
+        except AssertionError:
+            continue
+        raise SystemExit(f"the check of roles lets pass: {name}")
+
+
 def main():
     template = expanded()
     if "--show" in sys.argv[1:]:
         print(json.dumps(template, indent=2))
     failed = lint(template)
     check(template)
+    check_the_check(template)
     return failed
 
 
