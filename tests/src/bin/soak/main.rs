@@ -59,7 +59,7 @@ fn main() -> ExitCode {
             let (server, counts, is_over) = (&server, &counts, &is_over);
             scope.spawn(move || traffic::send(kind, number, server.address(), counts, is_over));
         }
-        let mut archives = 0;
+        let (mut archives, mut minutes_shown) = (0, 0);
         while started.elapsed() < length {
             std::thread::sleep(EVERY.min(length.saturating_sub(started.elapsed())));
             let elapsed = started.elapsed();
@@ -68,9 +68,9 @@ fn main() -> ExitCode {
                 replace(&archive, archives);
             }
             let vitals = Vitals::of(server.id());
-            let is_minute = (elapsed.as_secs() + 1) / 60 > samples.len() as u64 * EVERY.as_secs() / 60;
             samples.push(vitals);
-            if is_minute || elapsed >= length {
+            if elapsed.as_secs() / 60 > minutes_shown || elapsed >= length {
+                minutes_shown = elapsed.as_secs() / 60;
                 println!("{:>6.1} {} {}", elapsed.as_secs_f64() / 60.0, counts.row(), vitals.row());
             }
         }
