@@ -11,12 +11,13 @@ use http::header::{
     CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
-use wakashu_archive::ArchivedRendition;
+use wakashu_archive::{ArchiveError, ArchivedRendition, Damage, Section};
 
 use crate::context::Context;
 use crate::error::Detail;
 use crate::http::plain;
 use crate::index::{Index, ReadError};
+use crate::limits::MAX_ANSWER_BYTES;
 use crate::tools::entry;
 
 /// A link with a matching `v` names bytes that never change.
@@ -134,6 +135,15 @@ async fn bytes_of(
 ) -> Result<Bytes, ReadError> {
     if is_original {
         return index.original(rendition).await;
+    }
+    // No rendition that fits an answer is larger; a crafted archive may name hundreds of megabytes here.
+    let span = rendition.span();
+    if span.length > MAX_ANSWER_BYTES as u64 {
+        return Err(ReadError::Archive(ArchiveError::Damaged {
+            section: Section::Picture,
+            offset: span.offset,
+            damage: Damage::Rule("a rendition is larger than any answer"),
+        }));
     }
     let Some(stored) = index.pictures(&[rendition]).await.pop() else { return Ok(Bytes::new()) };
     // Verified base64 decodes; an empty picture would be the archive's own fault.
