@@ -3,9 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use wakashu_tests::{
-    Connection, HttpRequest, Pictures, Server, call, legacy, legacy_body, modern, poem, post,
-};
+use wakashu_tests::{Connection, HttpRequest, Pictures, Server, call, legacy, legacy_body, modern, poem};
 
 use crate::fixture;
 
@@ -147,29 +145,6 @@ fn the_head_of_a_request_is_bounded_to_the_byte_and_to_the_header() {
         assert_eq!(answered, status, "{length} bytes without an end");
     }
     assert_eq!(server.send(&ping()).status, 200);
-}
-
-#[test]
-fn an_id_has_256_bytes_at_most() {
-    let (server, _collection) = fixture::serve();
-    for (length, status) in [(255, 200), (256, 200), (257, 400)] {
-        // The quotation marks count.
-        for id in ["7".repeat(length), format!("\"{}\"", "7".repeat(length - 2))] {
-            let reply = server.send(&post(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#)));
-            assert_eq!(reply.status, status, "{length} bytes");
-        }
-    }
-}
-
-#[test]
-fn a_batch_has_20_messages_at_most() {
-    let (server, _collection) = fixture::serve();
-    let message = |id| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
-    for (messages, status) in [(0, 400), (1, 200), (19, 200), (20, 200), (21, 400)] {
-        let batch: Vec<_> = (0..messages).map(message).collect();
-        let reply = server.send(&post(json!(batch).to_string()).header("MCP-Protocol-Version", "2025-03-26"));
-        assert_eq!(reply.status, status, "{messages} messages");
-    }
 }
 
 #[test]
