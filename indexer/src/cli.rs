@@ -239,7 +239,7 @@ pub struct CheckArguments {
     /// Decode the pictures of a collection in full (those of an archive always are)
     #[arg(long)]
     pub deep: bool,
-    /// Refuse pictures of a collection with more pixels than this [default: 50000000]
+    /// Refuse pictures of a collection, and originals of an archive, with more pixels than this [default: 50000000]
     #[arg(long, value_name = "N")]
     pub max_pixels: Option<u64>,
     /// Show no progress

@@ -116,7 +116,8 @@ impl EntryReader<'_> {
         match self.depth {
             Depth::Header => Ok(None),
             Depth::Decode => {
-                picture::verify(bytes, header.format, header.width, header.height).map(|()| None)
+                let (width, height) = (header.width, header.height);
+                picture::verify(bytes, header.format, width, height, self.settings).map(|()| None)
             }
             Depth::Render(cache) => cache.renditions(bytes, self.settings).map(Some),
         }

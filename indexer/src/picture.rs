@@ -119,15 +119,20 @@ pub fn render(source: &[u8], settings: &Settings) -> Result<Renditions, Problem>
 }
 
 /// Decodes a picture in full and compares it with what is said about it.
-pub fn verify(bytes: &[u8], media_type: MediaType, width: u32, height: u32) -> Result<(), Problem> {
+///
+/// What is said bounds nothing: the limit of the settings holds here too.
+pub fn verify(
+    bytes: &[u8],
+    media_type: MediaType,
+    width: u32,
+    height: u32,
+    settings: &Settings,
+) -> Result<(), Problem> {
     let found = sniff(bytes)?;
     if found != media_type {
         return Err(Problem::OtherType { stated: media_type, found });
     }
-    // What was built once with a generous limit must still be checked; the decoders have a limit of their own.
-    let settings =
-        Settings { max_pixels: container::pixels((width, height)).max(1 << 28), ..Settings::default() };
-    let header = header(bytes, &settings)?;
+    let header = header(bytes, settings)?;
     if (header.width, header.height) != (width, height) {
         return Err(Problem::OtherSize {
             stated_width: width,

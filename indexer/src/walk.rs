@@ -20,7 +20,10 @@ pub(crate) mod period_file;
 mod settle;
 pub(crate) mod text_data;
 
-use json::Fault;
+pub use json::Fault;
+pub use period_file::{Read, parse_map as parse_period_map, parse_round as parse_period_file};
+pub use text_data::parse as parse_text_data;
+
 use names::{COLLECTION_FILE, EntryFile, PERIOD_FILE, RankName};
 
 /// The collection's title when it does not name its own.

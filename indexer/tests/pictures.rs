@@ -126,7 +126,7 @@ fn assert_within_bounds(name: &str, renditions: &Renditions) {
         assert!(width.div_ceil(28) * height.div_ceil(28) <= 1568, "{name}: {width} x {height}");
         assert!(encoded.bytes.len() <= bytes, "{name}: {} bytes", encoded.bytes.len());
         assert_ne!(encoded.media_type, MediaType::Heic, "{name}");
-        let verdict = verify(&encoded.bytes, encoded.media_type, width, height);
+        let verdict = verify(&encoded.bytes, encoded.media_type, width, height, &Settings::default());
         assert_eq!(verdict, Ok(()), "{name}");
     }
     assert!(small.width <= medium.width && medium.width <= large.width, "{name}");
@@ -213,7 +213,8 @@ fn originals_show_the_same_picture_without_metadata() {
         assert_eq!((before.format, before.animated), (after.format, after.animated), "{name}");
         let pixels = upright_pixels(&original.bytes, &settings).unwrap();
         assert_eq!(pixels, upright_pixels(&source, &settings).unwrap(), "{name}");
-        assert_eq!(verify(&original.bytes, original.media_type, original.width, original.height), Ok(()));
+        let (width, height) = (original.width, original.height);
+        assert_eq!(verify(&original.bytes, original.media_type, width, height, &settings), Ok(()));
 
         let kept = render(&source, &keeping).unwrap();
         assert_eq!(kept.original.unwrap().bytes, source, "{name}");
@@ -319,15 +320,21 @@ fn renditions_do_not_depend_on_the_thread() {
 
 #[test]
 fn verify_notices_a_wrong_type_a_wrong_size_and_damage() {
+    let settings = Settings::default();
     let source = png_of(drawing(60, 40));
-    assert_eq!(verify(&source, MediaType::Png, 60, 40), Ok(()));
-    assert!(matches!(verify(&source, MediaType::Webp, 60, 40), Err(Problem::OtherType { .. })));
-    assert!(matches!(verify(&source, MediaType::Png, 61, 40), Err(Problem::OtherSize { .. })));
+    assert_eq!(verify(&source, MediaType::Png, 60, 40, &settings), Ok(()));
+    assert!(matches!(verify(&source, MediaType::Webp, 60, 40, &settings), Err(Problem::OtherType { .. })));
+    assert!(matches!(verify(&source, MediaType::Png, 61, 40, &settings), Err(Problem::OtherSize { .. })));
     let mut damaged = source.clone();
     let middle = damaged.len() / 2;
     damaged[middle] ^= 0xFF;
-    assert!(verify(&damaged, MediaType::Png, 60, 40).is_err());
-    assert!(verify(&source[..source.len() - 20], MediaType::Png, 60, 40).is_err());
+    assert!(verify(&damaged, MediaType::Png, 60, 40, &settings).is_err());
+    assert!(verify(&source[..source.len() - 20], MediaType::Png, 60, 40, &settings).is_err());
+    let bomb = fixture("png-bomb.png");
+    assert!(matches!(
+        verify(&bomb, MediaType::Png, 60_000, 60_000, &settings),
+        Err(Problem::TooManyPixels { .. })
+    ));
 }
 
 #[test]

@@ -8,9 +8,11 @@ use serde_json::value::RawValue;
 
 /// Says what is wrong with a file and what to do, before a path is put to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub(crate) message: String,
-    pub(crate) hint: String,
+pub struct Fault {
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
 }
 
 impl Fault {

@@ -14,14 +14,17 @@ const SHAPES: &str =
 
 /// What a period file came to: the part that could be read, and what was wrong with the rest.
 #[derive(Debug, Default)]
-pub(crate) struct Read<T> {
-    pub(crate) value: T,
-    pub(crate) errors: Vec<Fault>,
-    pub(crate) warnings: Vec<Fault>,
+pub struct Read<T> {
+    /// What could be read.
+    pub value: T,
+    /// What keeps the file from being used.
+    pub errors: Vec<Fault>,
+    /// What is odd about it.
+    pub warnings: Vec<Fault>,
 }
 
 /// Reads a round's own file.
-pub(crate) fn parse_round(bytes: &[u8]) -> Read<Option<Period>> {
+pub fn parse_round(bytes: &[u8]) -> Read<Option<Period>> {
     let mut read = Read::default();
     match text_of(bytes).and_then(parse_value) {
         Ok(value) => read.value = period(value, "", true, &mut read.errors, &mut read.warnings),
@@ -31,7 +34,7 @@ pub(crate) fn parse_round(bytes: &[u8]) -> Read<Option<Period>> {
 }
 
 /// Reads the root's file: a map from round title to period. Titles come as written, in file order.
-pub(crate) fn parse_map(bytes: &[u8]) -> Read<Vec<(String, Period)>> {
+pub fn parse_map(bytes: &[u8]) -> Read<Vec<(String, Period)>> {
     let mut read = Read::default();
     let value = match text_of(bytes).and_then(parse_value) {
         Ok(value) => value,

@@ -15,7 +15,7 @@ const PROMPT: &str = "Prompt";
 const YOMI: &str = "Yomi";
 
 /// Reads the words of the entry ranked `rank`, or says everything that is wrong with them.
-pub(crate) fn parse(bytes: &[u8], rank: u32) -> Result<EntryDraft, Vec<Fault>> {
+pub fn parse(bytes: &[u8], rank: u32) -> Result<EntryDraft, Vec<Fault>> {
     let text = text_of(bytes).map_err(|fault| vec![fault])?;
     let members = Members::parse(text).map_err(|fault| vec![fault])?;
     let mut faults: Vec<Fault> = members

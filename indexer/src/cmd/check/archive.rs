@@ -33,6 +33,9 @@ const DAMAGED_HINT: &str = "copy the archive again, or build it again";
 const LIMITS: [(&str, u32, u32); 3] =
     [("small", 512, 40_000), ("medium", 1092, 220_000), ("large", 1568, 700_000)];
 
+/// Most pixels of a rendition, from its longest edge; no more are decoded, whatever it says of itself.
+const MAX_RENDITION_PIXELS: u64 = 1568 * 1568;
+
 /// Most patches of 28 x 28 pixels that no model scales down.
 const MAX_PATCHES: u64 = 1568;
 
@@ -82,7 +85,7 @@ pub(super) fn check(
         |job| match job {
             Job::Page { entries, problems } => Done { entries, pictures: 0, problems },
             Job::Picture(job) => {
-                let problem = job.check(&file, &budget).err();
+                let problem = job.check(&file, &budget, &request.settings).err();
                 Done { entries: 0, pictures: 1, problems: Vec::from_iter(problem) }
             }
         },
@@ -265,24 +268,15 @@ impl<'a> Jobs<'a> {
                 let place = group.place(round, entry);
                 problems.extend(group.check_limits(rendition).map(|message| damaged(&place, &message)));
                 match self.tiling.rendition(rendition) {
-                    Ok(Placed::New) => {
-                        pictures.push(Job::Picture(PictureJob {
-                            page: page.clone(),
-                            position,
-                            group,
-                            place,
-                        }));
-                    }
-                    Ok(Placed::Shared) => {}
-                    Err(message) => {
-                        problems.push(damaged(&place, &message));
-                        pictures.push(Job::Picture(PictureJob {
-                            page: page.clone(),
-                            position,
-                            group,
-                            place,
-                        }));
-                    }
+                    Ok(Placed::New) => {}
+                    Ok(Placed::Shared) => continue,
+                    Err(message) => problems.push(damaged(&place, &message)),
+                }
+                // What lies where other pictures were looked at is wrong already. Looking again and again would make
+                // a crafted file endless to check.
+                if self.tiling.is_first_look(rendition.span()) {
+                    let page = page.clone();
+                    pictures.push(Job::Picture(PictureJob { page, position, group, place }));
                 }
             }
         }
@@ -399,7 +393,7 @@ struct PictureJob {
 }
 
 impl PictureJob {
-    fn check(&self, file: &ArchiveFile, budget: &Budget) -> Result<(), Problem> {
+    fn check(&self, file: &ArchiveFile, budget: &Budget, settings: &Settings) -> Result<(), Problem> {
         let entry = self.page.entries.get(self.position);
         let Some(rendition) =
             entry.and_then(|entry| entry.picture.as_ref()).and_then(|picture| self.group.of(picture))
@@ -407,23 +401,28 @@ impl PictureJob {
             return Ok(());
         };
         let stored = file.stored(rendition).map_err(|error| unreadable(&self.place, &error))?;
-        let bytes = if matches!(self.group, Group::Original) {
+        let (bytes, max_pixels) = if matches!(self.group, Group::Original) {
             verify_original(rendition, &stored).map_err(|error| damaged(&self.place, &error))?;
-            stored.to_vec()
+            (stored, settings.max_pixels)
         } else {
             verify_rendition(rendition, &stored).map_err(|error| damaged(&self.place, &error))?;
             let decoded = STANDARD.decode(&stored);
             drop(stored);
-            decoded.map_err(|error| damaged(&self.place, &format!("base64 does not decode: {error}")))?
+            let decoded =
+                decoded.map_err(|error| damaged(&self.place, &format!("base64 does not decode: {error}")))?;
+            (decoded.into(), MAX_RENDITION_PIXELS)
         };
         let (width, height) = (rendition.width_px.to_native(), rendition.height_px.to_native());
-        // Whatever the limit was when it was built: the memory it takes is bounded by the budget.
-        let settings = Settings { max_pixels: u64::MAX, ..Settings::default() };
-        let wrong = |problem: picture::Problem| {
-            Problem::error(&self.place, problem.to_string()).hint("build the archive again")
+        let settings = Settings { max_pixels, ..Settings::default() };
+        let wrong = |problem: picture::Problem| match problem {
+            // An original may have been built under a more generous limit.
+            picture::Problem::TooManyPixels { .. } if matches!(self.group, Group::Original) => {
+                Problem::error(&self.place, problem.to_string()).hint(problem.hint())
+            }
+            problem => Problem::error(&self.place, problem.to_string()).hint("build the archive again"),
         };
         let header = picture::header(&bytes, &settings).map_err(wrong)?;
         let _reservation = budget.reserve(picture::decoding_cost_bytes(&header));
-        picture::verify(&bytes, rendition.media_type(), width, height).map_err(wrong)
+        picture::verify(&bytes, rendition.media_type(), width, height, &settings).map_err(wrong)
     }
 }

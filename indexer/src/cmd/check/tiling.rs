@@ -11,6 +11,8 @@ pub(super) struct Tiling {
     /// Set after a section that could not be read: what it covers is unknown, so that a gap proves nothing.
     blind: bool,
     shared: BTreeMap<ContentHash, Stated>,
+    /// How far pictures were looked at.
+    seen_to: u64,
 }
 
 /// What an archive says of one rendition.
@@ -35,7 +37,15 @@ pub(super) enum Placed {
 impl Tiling {
     /// Begins after the opening mark.
     pub(super) fn new(first: u64) -> Self {
-        Self { cursor: first, blind: false, shared: BTreeMap::new() }
+        Self { cursor: first, blind: false, shared: BTreeMap::new(), seen_to: first }
+    }
+
+    /// Tells whether a picture lies behind all that were looked at, and notes that it is now: so no byte is looked
+    /// at twice, however often it is named.
+    pub(super) fn is_first_look(&mut self, span: Span) -> bool {
+        let is_first = span.offset >= self.seen_to;
+        self.seen_to = self.seen_to.max(span.end());
+        is_first
     }
 
     /// Begins the next chunk: nothing is shared across chunks.
@@ -89,6 +99,15 @@ impl Tiling {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_byte_is_looked_at_twice() {
+        let mut tiling = Tiling::new(8);
+        let looks = [(8, 10), (8, 10), (17, 1), (18, 2), (40, 5), (20, 30), (50, 1)];
+        let first: Vec<bool> =
+            looks.map(|(offset, length)| tiling.is_first_look(Span { offset, length })).to_vec();
+        assert_eq!(first, [true, false, false, true, true, false, true]);
+    }
 
     #[test]
     fn gaps_and_overlaps_are_named_once() {
