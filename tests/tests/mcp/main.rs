@@ -8,6 +8,7 @@
 )]
 
 mod acceptance;
+mod attacks;
 mod bounds;
 mod broken_clients;
 mod budget;
