@@ -27,6 +27,7 @@ struct Held {
     pointer: Option<Pointer>,
     /// Which archive the pointer named, at every flip.
     named: Vec<usize>,
+    /// Which archives were ever removed, also those that came back.
     pruned: BTreeSet<usize>,
     fault_percent: usize,
     /// Objects come whole, as from a folder.
@@ -66,7 +67,6 @@ impl Store {
         let mut held = self.held();
         let published = &library()[version];
         held.objects.insert(archive_key(published.digest), published.bytes.clone());
-        held.pruned.remove(&version);
         let next = Version {
             digest: published.digest,
             bytes: published.bytes.len() as u64,
@@ -107,7 +107,7 @@ impl Store {
         self.held().named.last().copied()
     }
 
-    pub(crate) fn is_pruned(&self, version: usize) -> bool {
+    pub(crate) fn was_pruned(&self, version: usize) -> bool {
         self.held().pruned.contains(&version)
     }
 

@@ -226,9 +226,9 @@ impl World {
     }
 
     /// Asks, and checks that the answer is of one archive: the one that was served when the request began, unless
-    /// that is pruned, or none.
+    /// that was found pruned, be it by a request that hung up on that news and left it to the next.
     async fn ask(&self, question: Question) -> Result<Outcome, String> {
-        let (before, flips) = (self.served(), self.store.flips());
+        let before = self.served();
         let mut answer = self.send(question).await;
         if self.bug == Bug::RequestLooksTwice {
             answer.versions.extend(self.send(question).await.versions);
@@ -256,7 +256,7 @@ impl World {
                 if let (Some(before), Some(version)) = (before, version) {
                     if version == before {
                         tally.kept_the_old += usize::from(self.served() != Some(before));
-                    } else if self.store.is_pruned(before) || self.store.named_since(flips).len() > 1 {
+                    } else if self.store.was_pruned(before) {
                         tally.went_to_the_new += 1;
                     } else {
                         return Err(format!(
