@@ -32,6 +32,8 @@ pub struct Config {
     pub cache_bytes: u64,
     /// Archives up to this size are fetched whole.
     pub preload_bytes: u64,
+    /// Whether a bucket stands in the path. Storage reads the same variable; here it is checked with the others.
+    pub s3_path_style: Option<bool>,
     /// How much to log.
     pub log: Option<tracing::Level>,
     /// How the platform takes answers.
@@ -105,6 +107,7 @@ impl Config {
             refresh_seconds: reader.number("WAKASHU_REFRESH_SECONDS", 60, 1, 86_400),
             cache_bytes: reader.number("WAKASHU_CACHE_BYTES", 64 << 20, 1 << 20, 64 << 30),
             preload_bytes: reader.number("WAKASHU_PRELOAD_BYTES", 8 << 20, 0, 4 << 30),
+            s3_path_style: reader.parsed("WAKASHU_S3_PATH_STYLE", truth),
             log: reader.parsed("WAKASHU_LOG", level).unwrap_or(Some(tracing::Level::INFO)),
             invoke_mode: reader.parsed("WAKASHU_INVOKE_MODE", invoke_mode).unwrap_or_default(),
             tools_disabled: reader.parsed("WAKASHU_TOOLS_DISABLED", tool_set).unwrap_or_default(),
@@ -145,6 +148,7 @@ impl Config {
             "WAKASHU_REFRESH_SECONDS" => self.refresh_seconds.to_string(),
             "WAKASHU_CACHE_BYTES" => self.cache_bytes.to_string(),
             "WAKASHU_PRELOAD_BYTES" => self.preload_bytes.to_string(),
+            "WAKASHU_S3_PATH_STYLE" => self.s3_path_style.map(|said| said.to_string()).unwrap_or_default(),
             "WAKASHU_LOG" => {
                 self.log.map_or_else(|| "off".to_owned(), |level| level.to_string().to_lowercase())
             }
@@ -226,6 +230,14 @@ fn origin(text: &str) -> Result<String, String> {
     }
 }
 
+fn truth(text: &str) -> Result<bool, String> {
+    match text {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        _ => Err("expected true or false".to_owned()),
+    }
+}
+
 fn level(text: &str) -> Result<Option<tracing::Level>, String> {
     if text.eq_ignore_ascii_case("off") {
         return Ok(None);
@@ -279,6 +291,7 @@ mod tests {
             ("WAKASHU_ALLOWED_ORIGINS", "https://a.example, *"),
             ("WAKASHU_REFRESH_SECONDS", "0"),
             ("PORT", "70000"),
+            ("WAKASHU_S3_PATH_STYLE", "maybe"),
             ("WAKASHU_LOG", "loud"),
             ("WAKASHU_INVOKE_MODE", "stream"),
             ("WAKASHU_DRILL", "yes"),
@@ -298,6 +311,7 @@ mod tests {
             "WAKASHU_ALLOWED_ORIGINS",
             "WAKASHU_REFRESH_SECONDS",
             "PORT",
+            "WAKASHU_S3_PATH_STYLE",
             "WAKASHU_LOG",
             "WAKASHU_INVOKE_MODE",
             "WAKASHU_DRILL",
@@ -321,6 +335,7 @@ mod tests {
             ("WAKASHU_TOKENS_SHA256", tokens.as_str()),
             ("WAKASHU_TOOLS_DISABLED", "search_poems, list_rounds"),
             ("WAKASHU_DRILL", "slow"),
+            ("WAKASHU_S3_PATH_STYLE", "1"),
         ];
         let mut shown = Vec::new();
         read(&given).unwrap().write(&mut shown).unwrap();

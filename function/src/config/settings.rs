@@ -12,7 +12,7 @@ pub struct Setting {
 }
 
 /// All settings.
-pub static SETTINGS: [Setting; 19] = [
+pub static SETTINGS: [Setting; 20] = [
     Setting {
         name: "WAKASHU_ARCHIVE",
         default: "none",
@@ -47,6 +47,11 @@ pub static SETTINGS: [Setting; 19] = [
         name: "WAKASHU_PRELOAD_BYTES",
         default: "8388608",
         what: "archives in a bucket up to this size are fetched whole at the start; 0 turns it off",
+    },
+    Setting {
+        name: "WAKASHU_S3_PATH_STYLE",
+        default: "`true` with an endpoint of one's own",
+        what: "whether a bucket's name stands in the path instead of the host: `true` or `false`. Region, endpoint and keys come from the usual `AWS_…` variables",
     },
     Setting { name: "WAKASHU_LOG", default: "info", what: "`off`, `error`, `warn`, `info` or `debug`" },
     Setting {
