@@ -132,7 +132,7 @@ pub enum ToolError {
     NotFound {
         /// The tool.
         operation: &'static str,
-        /// `round`, `rank` or `picture`.
+        /// `round`, `rank`, `picture` or, for a search, `column`.
         resource_type: &'static str,
         /// Which one, as the caller named it.
         resource_id: String,

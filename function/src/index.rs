@@ -1,11 +1,15 @@
 //! Reading an open archive: pages and pictures, verified once, then kept in a cache bounded in bytes.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
 use tokio::sync::OnceCell;
@@ -18,6 +22,14 @@ use wakashu_storage::{Object, StorageError, Tail};
 /// What a cached object weighs besides its bytes.
 const OVERHEAD_BYTES: u64 = 128;
 
+/// How long an answer waits for one thing out of storage, whether it fetches it itself or another request does. Longer
+/// than storage takes to give up a small read, so that its own reason is what is reported; but whoever waits in line
+/// behind a failed read does not wait for a second one.
+const PATIENCE: Duration = Duration::from_secs(9);
+
+/// Search columns and originals may be large: for these, the time their bytes need on a slow line as well.
+const SLOWEST_BYTES_PER_SECOND: u64 = 1 << 20;
+
 /// Why something could not be read from the archive. For the log; callers outside get a plain sentence.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -28,6 +40,12 @@ pub enum ReadError {
     /// The bytes are not what the archive promises.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
+    /// Storage did not give it in time, or gave it to nobody.
+    #[error("nothing came from storage within {seconds} s")]
+    Late {
+        /// How long was waited.
+        seconds: u64,
+    },
     /// The archive was written without this search column.
     #[error("the archive has no such search column")]
     NoColumn,
@@ -97,7 +115,7 @@ impl Index {
         let archive = match Archive::from_tail(&tail, length) {
             Ok(Opening::Ready(archive)) => archive,
             Ok(Opening::NeedRoot(trailer)) => {
-                let root = object.read(trailer.root.span()).await?;
+                let root = read_root(object.as_ref(), trailer.root.span(), &tail, length).await?;
                 Archive::with_root(trailer, root)?
             }
             Err(ArchiveError::NotAnArchive { .. }) => {
@@ -170,7 +188,7 @@ impl Index {
             };
             Ok::<_, ReadError>(Cached::Page(self.archive.page(chunk, bytes)?))
         };
-        match self.cache.entries.get_or_insert_async(&key, read).await? {
+        match in_time(0, self.cache.entries.get_or_insert_async(&key, read)).await? {
             Cached::Page(page) => Ok(page),
             Cached::Picture(_) => Err(mixed_up(chunk.page.span())),
         }
@@ -182,7 +200,10 @@ impl Index {
             Held::Whole(whole) => {
                 renditions.iter().map(|rendition| self.picture_of(whole, rendition)).collect()
             }
-            Held::Remote(object) => self.fetch_pictures(object, renditions).await,
+            Held::Remote(object) => {
+                let fetched = in_time(0, async { Ok(self.fetch_pictures(object, renditions).await) }).await;
+                fetched.unwrap_or_else(|_| renditions.iter().map(|_| Err(late(PATIENCE))).collect())
+            }
         }
     }
 
@@ -216,7 +237,7 @@ impl Index {
             };
             Ok(Column::open(&reference, &bytes, self.archive.root().entries.to_native())?)
         };
-        cell.get_or_try_init(read).await.cloned()
+        in_time(reference.length, cell.get_or_try_init(read)).await.cloned()
     }
 
     fn picture_of(&self, whole: &Bytes, rendition: &ArchivedRendition) -> Result<Bytes, ReadError> {
@@ -283,6 +304,39 @@ impl Index {
             })
             .collect()
     }
+}
+
+/// Reads the root, which ends in the tail that is known already: only what lies before it.
+async fn read_root(
+    object: &dyn Object,
+    root: Span,
+    tail: &Bytes,
+    length: u64,
+) -> Result<Bytes, StorageError> {
+    let tail_at = length.saturating_sub(tail.len() as u64);
+    if root.end() <= tail_at {
+        return object.read(root).await;
+    }
+    let before =
+        object.read(Span { offset: root.offset, length: tail_at.saturating_sub(root.offset) }).await?;
+    let mut whole = BytesMut::from(before);
+    whole.extend_from_slice(part(tail, Span { offset: 0, length: root.end() - tail_at }));
+    Ok(whole.freeze())
+}
+
+/// Gives up on storage after a while; `bytes` are what may take longer than a small read.
+async fn in_time<T>(bytes: u64, reading: impl Future<Output = Result<T, ReadError>>) -> Result<T, ReadError> {
+    let mut reading = pin!(reading);
+    // What lies in memory is there at the first try, and needs no clock.
+    if let Poll::Ready(read) = poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await {
+        return read;
+    }
+    let patience = PATIENCE + Duration::from_secs(bytes / SLOWEST_BYTES_PER_SECOND);
+    tokio::time::timeout(patience, reading).await.unwrap_or_else(|_| Err(late(patience)))
+}
+
+fn late(patience: Duration) -> ReadError {
+    ReadError::Late { seconds: patience.as_secs() }
 }
 
 /// Finds a rendition's bytes among the reads made for it, and verifies them.

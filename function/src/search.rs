@@ -103,11 +103,22 @@ pub(crate) struct Hit {
 }
 
 /// The entries that match, best first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Hits {
     pub(crate) hits: Vec<Hit>,
+    /// How many there are on all pages.
+    pub(crate) total: Total,
     /// Whether there are more than were asked for.
     pub(crate) more: bool,
+}
+
+/// How many entries match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Total {
+    /// So many.
+    Exactly(usize),
+    /// So many match exactly; how many more do loosely was not looked at.
+    AtLeast(usize),
 }
 
 /// Finds hits `from..from + limit`: exact before loose, then by how early the match is, then by round and rank.
@@ -134,16 +145,18 @@ pub(crate) async fn search(
     // One more than the page holds tells whether there is another page.
     let wanted = from.saturating_add(limit).saturating_add(1);
     let mut found = columns.matching(query, &within, false);
+    let mut total = Total::AtLeast(found.len());
     let mut hits: Vec<Hit> = best(&mut found, wanted).map(|ordinal| Hit { ordinal, loose: false }).collect();
     if hits.len() < wanted {
         let mut exact: Vec<usize> = hits.iter().map(|hit| hit.ordinal).collect();
         exact.sort_unstable();
         let mut found = columns.matching(query, &within, true);
         found.retain(|packed| exact.binary_search(&ordinal_of(*packed)).is_err());
+        total = Total::Exactly(exact.len() + found.len());
         hits.extend(best(&mut found, wanted - exact.len()).map(|ordinal| Hit { ordinal, loose: true }));
     }
     let more = hits.len() == wanted;
-    Ok(Hits { hits: hits.into_iter().skip(from).take(limit).collect(), more })
+    Ok(Hits { hits: hits.into_iter().skip(from).take(limit).collect(), total, more })
 }
 
 impl Scope {

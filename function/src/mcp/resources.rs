@@ -80,11 +80,7 @@ pub(super) fn list(
         // The list of rounds is the first resource, so round N is resource N + 1.
         let mut written = 0;
         if offset == 0 {
-            out.raw(r#"{"uri":"#)
-                .string(ROUNDS_URI)
-                .raw(r#","name":"rounds","title":"回の一覧","description":"#);
-            out.string(&format!("「{}」のすべての回", door.snapshot.title()));
-            out.raw(r#","mimeType":"application/json"}"#);
+            write_list_of_rounds(out, index, door);
             written += 1;
         }
         for round in all.iter().skip(offset.saturating_sub(1)).take(PAGE_RESOURCES - written) {
@@ -104,6 +100,27 @@ pub(super) fn list(
     Ok(())
 }
 
+/// Lists the list of rounds, the one resource whose size is known without reading pages.
+fn write_list_of_rounds(out: &mut Answer, index: &Index, door: Door<'_>) {
+    let title = door.snapshot.title();
+    let size = rounds_json(title, index.archive().root().rounds.iter(), None).len();
+    out.raw(r#"{"uri":"#).string(ROUNDS_URI).raw(r#","name":"rounds","title":"回の一覧","description":"#);
+    out.string(&format!("「{title}」のすべての回")).raw(r#","mimeType":"application/json","size":"#);
+    out.number(size as u64);
+    let published = door.snapshot.loaded().and_then(|loaded| loaded.published_at);
+    write_annotations(out, "1", published.map(|at| at.to_string()));
+    out.raw("}");
+}
+
+/// Writes for whom a resource is, how much it matters among the others, and when it last changed if that is known.
+fn write_annotations(out: &mut Answer, priority: &str, modified: Option<String>) {
+    out.raw(r#","annotations":{"audience":["user","assistant"],"priority":"#).raw(priority);
+    if let Some(modified) = modified {
+        out.raw(r#","lastModified":"#).string(&modified);
+    }
+    out.raw("}");
+}
+
 fn write_listing(out: &mut Answer, round: &ArchivedRound) {
     let title = shortened(&round.title, 200);
     out.raw(r#"{"uri":"wakashu://rounds/"#)
@@ -112,11 +129,9 @@ fn write_listing(out: &mut Answer, round: &ArchivedRound) {
         .string(&title);
     out.raw(r#","title":"#).string(&title).raw(r#","description":"#);
     out.string(&format!("{}首", round.entries.to_native())).raw(r#","mimeType":"text/plain""#);
-    if let Some(period) = rounds::period(round) {
-        out.raw(r#","annotations":{"lastModified":"#)
-            .string(&format!("{}T00:00:00+09:00", period.end))
-            .raw("}");
-    }
+    // A round does not change after its compilation; an undated one gives no time rather than a guess.
+    let compiled = rounds::period(round).map(|period| format!("{}T00:00:00+09:00", period.end));
+    write_annotations(out, "0.5", compiled);
     out.raw("}");
 }
 

@@ -6,8 +6,8 @@ use wakashu_archive::{ArchivedEntry, ArchivedRound, unescape};
 use crate::answer::Answer;
 use crate::cursor::Cursor;
 use crate::error::{Detail, Received, ToolError};
-use crate::index::Index;
-use crate::search::{self, Hit, Query, Refused};
+use crate::index::{Index, ReadError};
+use crate::search::{self, Hit, Query, Refused, Total};
 use crate::snapshot::shortened;
 use crate::tools::arguments::{CURSOR, refuse_form};
 use crate::tools::{Call, Form, Kind, Parameter, Tool, rounds};
@@ -50,7 +50,8 @@ pub(super) static TOOL: Tool = Tool {
     ],
     pictures: false,
     data_schema: concat!(
-        r#"{"type":"object","required":["hits"],"properties":{"nextCursor":{"type":"string"},"#,
+        r#"{"type":"object","required":["hits","total","totalIsExact"],"properties":{"nextCursor":{"type":"string"},"#,
+        r#""total":{"type":"integer"},"totalIsExact":{"type":"boolean"},"#,
         r#""hits":{"type":"array","items":{"type":"object","required":["round","rank","account","poem","match","uri"],"#,
         r#""properties":{"round":{"type":"string"},"rank":{"type":"integer"},"account":{"type":"string"},"#,
         r#""poem":{"type":"string"},"yomi":{"type":"string"},"match":{"type":"string","enum":["exact","loose"]},"#,
@@ -82,13 +83,24 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
         Some(cursor) => Cursor::parse(cursor, digest).ok_or_else(|| refuse_form(&TOOL, "cursor"))?.offset,
     };
     let round = query.round().map(|title| rounds::find(index, TOOL.name, title)).transpose()?;
-    let found = search::search(index, &query, round, from, limit).await?;
+    let found = search::search(index, &query, round, from, limit).await.map_err(without_columns)?;
     let shown = try_join_all(found.hits.iter().map(|hit| show(index, &query, *hit))).await?;
 
     let mut text = match shown.len() {
         0 if from == 0 => "見つかりませんでした。言葉を短くするか、かなで試してください。".to_owned(),
         0 => "続きはありません。".to_owned(),
-        count => format!("{count}件見つかりました。全文と画像は get_poem で読めます。"),
+        count => {
+            let total = match found.total {
+                Total::Exactly(total) => format!("{total}件"),
+                Total::AtLeast(total) => format!("{total}件以上"),
+            };
+            let part = match count {
+                _ if from == 0 && !found.more => String::new(),
+                1 => format!("（そのうち{}件目）", from + 1),
+                _ => format!("（そのうち{}〜{}件目）", from + 1, from + count),
+            };
+            format!("{total}見つかりました{part}。全文と画像は get_poem で読めます。")
+        }
     };
     for hit in &shown {
         text.push_str(&format!("\n\n{} {}位：{}\n{}", hit.round, hit.rank, hit.account, hit.poem));
@@ -112,12 +124,29 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
         out.raw(if at == 0 { "" } else { "," });
         write_hit(out, hit);
     }
-    out.raw("]");
+    let (total, is_exact) = match found.total {
+        Total::Exactly(total) => (total, "true"),
+        Total::AtLeast(total) => (total, "false"),
+    };
+    out.raw(r#"],"total":"#).number(total as u64).raw(r#","totalIsExact":"#).raw(is_exact);
     if let Some(cursor) = next {
         out.raw(r#","nextCursor":"#).string(&cursor);
     }
     out.raw("}");
     Ok(())
+}
+
+/// An archive may be written without columns; trying again would not help then.
+fn without_columns(error: ReadError) -> ToolError {
+    match error {
+        ReadError::NoColumn => ToolError::NotFound {
+            operation: TOOL.name,
+            resource_type: "column",
+            resource_id: String::new(),
+            sentence: "この和歌集の索引には検索用のデータがないため、歌を探せません。list_rounds と get_wakashu_ranking で読めます。".to_owned(),
+        },
+        other => other.into(),
+    }
 }
 
 fn refuse(refused: Refused) -> ToolError {

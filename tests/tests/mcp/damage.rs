@@ -138,6 +138,69 @@ fn a_damaged_picture_is_said_to_be_missing_and_its_text_stays() {
 }
 
 #[test]
+fn a_damaged_column_takes_down_its_own_search_and_nothing_else() {
+    let collection = collection();
+    let path = collection.write();
+    let column = open(&path).0.trailer().text_column.unwrap();
+    let mut server = Server::serve(&damaged(&path, column.span()));
+    for _ in 0..2 {
+        for request in tool("search_poems", &json!({ "query": "歌" })) {
+            let reply = server.send(&request);
+            let text = &reply.texts()[0];
+            assert!(reply.is_tool_error(), "{text}");
+            assert!(
+                text.contains("データを読み出せませんでした") && text.contains("問い合わせ番号"),
+                "{text}"
+            );
+        }
+    }
+    for request in tool("search_poems", &json!({ "query": "honka:example.org" })) {
+        let reply = server.send(&request);
+        assert!(!reply.is_tool_error(), "another column is whole: {:?}", reply.texts());
+    }
+    for request in tool("get_wakashu_ranking", &json!({ "round_title": "1" })) {
+        assert_eq!(server.send(&request).pictures().len(), 3);
+    }
+    assert!(server.log_with("TOOL_EXECUTION_ERROR").contains("column"), "the log knows why");
+    assert!(server.is_alive());
+}
+
+/// Writes the archive without its search columns; the format leaves them optional.
+fn without_columns(path: &Path) -> PathBuf {
+    let (archive, whole) = open(path);
+    let mut trailer = archive.trailer().clone();
+    let columns = trailer.columns().map(|column| column.span());
+    let from = columns.map(|span| span.offset).min().unwrap();
+    let mut bytes = whole.slice(..usize::try_from(from).unwrap()).to_vec();
+    bytes.extend_from_slice(&whole[range(trailer.root.span())]);
+    trailer.root.offset = from;
+    trailer.total_length = bytes.len() as u64 + trailer.span().length;
+    (trailer.text_column, trailer.prompt_column, trailer.honka_column) = (None, None, None);
+    bytes.extend_from_slice(&trailer.encode());
+    let bare = path.with_file_name("bare.wakashu");
+    std::fs::write(&bare, bytes).unwrap();
+    bare
+}
+
+#[test]
+fn an_archive_without_columns_is_served_but_cannot_be_searched() {
+    let collection = collection();
+    let mut server = Server::serve(&without_columns(&collection.write()));
+    for query in ["歌", "prompt:picture", "account:@poet1 honka:example"] {
+        for request in tool("search_poems", &json!({ "query": query })) {
+            let reply = server.send(&request);
+            let text = &reply.texts()[0];
+            assert!(reply.is_tool_error() && text.contains("検索用のデータがない"), "{text}");
+            assert!(!text.contains("しばらく"), "trying again would not help: {text}");
+        }
+    }
+    for request in tool("get_wakashu_ranking", &json!({ "round_title": "1" })) {
+        assert_eq!(server.send(&request).pictures().len(), 3);
+    }
+    assert!(server.is_alive());
+}
+
+#[test]
 fn a_damaged_root_or_a_foreign_file_is_not_served_and_the_server_says_so() {
     let collection = collection();
     let path = collection.write();
