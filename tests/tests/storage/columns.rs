@@ -1,0 +1,69 @@
+//! Search over a bucket: a column is fetched once, when it is first needed, and only if there is room for it.
+
+use serde_json::json;
+use wakashu_archive::Span;
+use wakashu_tests::bench::{Shape, write_archive};
+use wakashu_tests::{HttpRequest, call};
+
+use crate::load::under_load;
+use crate::store::{Store, folder, open};
+
+fn search(query: &str) -> HttpRequest {
+    call("search_poems", &json!({ "query": query, "limit": 1 }))
+}
+
+fn range(span: Span) -> Option<String> {
+    Some(format!("bytes={}-{}", span.offset, span.end() - 1))
+}
+
+#[test]
+fn a_column_is_fetched_once_and_on_the_first_search() {
+    let (_folder, path) = folder();
+    write_archive(&path, &[Shape { title: "第1回", entries: 400, picture_bytes: 500 }]).unwrap();
+    let (archive, _) = open(&path);
+    let columns = archive.trailer().columns().map(|column| range(column.span()));
+    let [text, prompt, honka] = columns.collect::<Vec<_>>().try_into().unwrap();
+    let store = Store::with(&path);
+    let server = store.serve(&[("WAKASHU_REFRESH_SECONDS", "86400")]);
+    let fetched = |column: &Option<String>| {
+        let reads = store.archive_reads();
+        let of_column = reads.iter().filter(|one| one.range == *column).count();
+        (of_column, reads.len())
+    };
+    assert!(!server.send(&call("get_wakashu_ranking", &json!({ "round_title": "1" }))).is_tool_error());
+    assert_eq!(fetched(&text).0, 0, "nobody has searched yet");
+
+    let _ = under_load(
+        &server,
+        |mut client| {
+            let (reply, _) = client.ask(&search("花"));
+            assert_eq!(reply.result()["structuredContent"]["total"], 400, "{}", reply.text());
+        },
+        || (),
+    );
+    assert_eq!(fetched(&text), (1, 1), "ten at once share one read, and the page is known from before");
+    assert!(!server.send(&search("窓 ラップトップ")).is_tool_error());
+    assert_eq!(fetched(&text), (0, 0), "it is kept");
+    assert!(!server.send(&search("prompt:ukiyo")).is_tool_error());
+    assert_eq!(fetched(&prompt), (1, 1), "the others come when they are named");
+    assert!(!server.send(&search("honka:wikisource")).is_tool_error());
+    assert_eq!(fetched(&honka), (1, 1));
+}
+
+#[test]
+fn a_column_that_does_not_fit_is_not_fetched() {
+    let (_folder, path) = folder();
+    write_archive(&path, &[Shape { title: "第1回", entries: 6_000, picture_bytes: 0 }]).unwrap();
+    let (archive, _) = open(&path);
+    let column = archive.trailer().text_column.unwrap();
+    assert!(column.length > 1 << 20, "{}", column.length);
+    let store = Store::with(&path);
+    let mut server = store.serve(&[("WAKASHU_CACHE_BYTES", "1048576")]);
+    let reply = server.send(&search("花"));
+    assert!(reply.is_tool_error() && reply.texts()[0].contains("データを読み出せませんでした"));
+    assert!(server.log_with("WAKASHU_CACHE_BYTES must be at least").contains(&column.length.to_string()));
+    assert!(store.archive_reads().iter().all(|one| one.range != range(column.span())));
+    assert!(!server.send(&search("honka:wikisource")).is_tool_error(), "a smaller one fits");
+    assert!(!server.send(&call("get_wakashu_ranking", &json!({ "round_title": "1" }))).is_tool_error());
+    assert!(server.is_alive());
+}

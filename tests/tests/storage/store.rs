@@ -1,0 +1,118 @@
+//! A bucket behind the proxy, what is published there, and a server that reads it.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use bytes::Bytes;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use wakashu_archive::{Archive, Opening, Span};
+use wakashu_tests::{Server, program};
+
+use crate::fault_proxy::{Exchange, FaultProxy};
+use crate::s3_server::{ACCESS_KEY_ID, SECRET_ACCESS_KEY, start_s3s};
+
+const BUCKET: &str = "poems";
+
+/// Where everything is published.
+pub(crate) const ADDRESS: &str = "s3://poems/wakashu";
+
+/// A bucket. Servers read it through the proxy, publishers write it directly, so that only reads are counted.
+pub(crate) struct Store {
+    pub(crate) proxy: FaultProxy,
+    direct: SocketAddr,
+    _files: TempDir,
+    _runtime: Runtime,
+}
+
+impl Store {
+    pub(crate) fn empty() -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let files = tempfile::tempdir().unwrap();
+        let direct = runtime.block_on(start_s3s(files.path(), BUCKET)).unwrap();
+        let proxy = runtime.block_on(FaultProxy::start(direct)).unwrap();
+        Self { proxy, direct, _files: files, _runtime: runtime }
+    }
+
+    /// Returns a store with this archive published in it.
+    pub(crate) fn with(archive: &Path) -> Self {
+        let store = Self::empty();
+        store.publish(archive);
+        store
+    }
+
+    pub(crate) fn publish(&self, archive: &Path) {
+        self.indexer(&["publish", "--no-progress", archive.to_str().unwrap(), ADDRESS]);
+    }
+
+    /// Moves the pointer to a version of the history.
+    pub(crate) fn point_to(&self, digest: &str) {
+        self.indexer(&["rollback", ADDRESS, digest]);
+    }
+
+    fn indexer(&self, arguments: &[&str]) {
+        let mut command = Command::new(program("wakashu-indexer"));
+        command.args(arguments).envs(keys()).env("AWS_ENDPOINT_URL_S3", format!("http://{}", self.direct));
+        let done = command.output().expect("the indexer starts");
+        assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    /// Returns the settings of a server that reads this store by range and looks at the pointer every second.
+    pub(crate) fn settings(&self) -> Vec<(&'static str, String)> {
+        let mut settings: Vec<_> = keys().map(|(name, value)| (name, value.to_owned())).into();
+        settings.extend([
+            ("AWS_ENDPOINT_URL_S3", self.proxy.endpoint()),
+            ("WAKASHU_ARCHIVE", ADDRESS.to_owned()),
+            ("WAKASHU_PRELOAD_BYTES", "0".to_owned()),
+            ("WAKASHU_REFRESH_SECONDS", "1".to_owned()),
+        ]);
+        settings
+    }
+
+    /// Serves what is published here; `more` is set besides, or instead.
+    pub(crate) fn serve(&self, more: &[(&'static str, &str)]) -> Server {
+        let settings = self.settings();
+        let settings = settings.iter().map(|(name, value)| (*name, value.as_str()));
+        Server::serve_with(None, &settings.chain(more.iter().copied()).collect::<Vec<_>>())
+    }
+
+    /// Returns the reads of archives since the last call, without those of the pointer.
+    pub(crate) fn archive_reads(&self) -> Vec<Exchange> {
+        let mut reads = self.proxy.take_log();
+        reads.retain(|one| one.path.contains("/archives/"));
+        reads
+    }
+}
+
+fn keys() -> [(&'static str, &'static str); 3] {
+    [
+        ("AWS_ACCESS_KEY_ID", ACCESS_KEY_ID),
+        ("AWS_SECRET_ACCESS_KEY", SECRET_ACCESS_KEY),
+        ("AWS_REGION", "eu-central-1"),
+    ]
+}
+
+/// A folder for the archives of a test.
+pub(crate) fn folder() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("poems.wakashu");
+    (folder, path)
+}
+
+/// Opens an archive as a reader would, with all its bytes.
+pub(crate) fn open(path: &Path) -> (Archive, Bytes) {
+    let whole = Bytes::from(std::fs::read(path).unwrap());
+    match Archive::from_tail(&whole, whole.len() as u64).unwrap() {
+        Opening::Ready(archive) => (archive, whole),
+        Opening::NeedRoot(trailer) => {
+            let root = part(&whole, trailer.root.span());
+            (Archive::with_root(trailer, root).unwrap(), whole)
+        }
+    }
+}
+
+pub(crate) fn part(whole: &Bytes, span: Span) -> Bytes {
+    whole.slice(usize::try_from(span.offset).unwrap()..usize::try_from(span.end()).unwrap())
+}
