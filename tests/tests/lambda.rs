@@ -188,6 +188,76 @@ fn an_archive_that_appears_later_is_found_by_a_request() {
     check_ranking(&ask(&lambda, "legacy-ranking"));
 }
 
+/// Puts a call of a tool into an event.
+fn tool_event(tool: &str, arguments: &Value) -> Value {
+    let mut asked = event("legacy-tools-list");
+    let params = json!({ "name": tool, "arguments": arguments });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    asked["body"] = json!(body.to_string());
+    asked["isBase64Encoded"] = json!(false);
+    asked
+}
+
+#[test]
+fn tokens_are_asked_for_and_heard() {
+    // `printf %s reader | sha256sum`, and of `watcher`.
+    let reader = "3d0941964aa3ebdcb00ccef58b1bb399f9f898465e9886d5aec7f31090a0fb30";
+    let watcher = "0e7f3c5c909ce8afb978a208d639e85af2171df2ec0003a07f13ad97878ef053";
+    let tokens = format!("{reader},{watcher}:status");
+    for mode in MODES {
+        let archive = sample().to_str().unwrap();
+        let lambda = Lambda::start(mode, &[("WAKASHU_ARCHIVE", archive), ("WAKASHU_TOKENS_SHA256", &tokens)]);
+        let poem = tool_event("get_poem", &json!({ "round_title": "1", "rank": 1 }));
+        // What is asked, and the status without a token, with a wrong one, with one for the state, with one for all.
+        for (asked, expected) in [
+            (event("health"), [200, 200, 200, 200]),
+            (event("legacy-status"), [401, 401, 200, 200]),
+            (poem, [401, 401, 403, 200]),
+            (event("picture"), [401, 401, 403, 200]),
+        ] {
+            for (token, expected) in ["", "nobody", "watcher", "reader"].into_iter().zip(expected) {
+                let mut asked = asked.clone();
+                if !token.is_empty() {
+                    asked["headers"]["authorization"] = json!(format!("Bearer {token}"));
+                }
+                let reply = lambda.send(&asked);
+                assert_eq!(reply.status, expected, "{} with {token:?}, {mode:?}", asked["rawPath"]);
+                assert_eq!(reply.headers.get("www-authenticate").is_some(), matches!(expected, 401 | 403));
+            }
+        }
+        let log = lambda.log();
+        assert!(!log.contains("Bearer") && !log.contains(reader) && !log.contains("nobody"), "{log}");
+    }
+}
+
+#[test]
+fn tools_that_are_switched_off_are_neither_listed_nor_run() {
+    let settings = [
+        ("WAKASHU_ARCHIVE", sample().to_str().unwrap()),
+        ("WAKASHU_TOOLS_DISABLED", "search_poems,get_poem"),
+    ];
+    let lambda = Lambda::start(Mode::Buffered, &settings);
+    let listed = ask(&lambda, "legacy-tools-list")["tools"].clone();
+    let names: Vec<&str> =
+        listed.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["index_status", "list_rounds", "get_wakashu_ranking"]);
+    let reply = lambda.send(&tool_event("search_poems", &json!({ "query": "花" }))).json();
+    assert_eq!(reply["result"]["isError"], true, "{reply}");
+    assert!(reply["result"]["content"][0]["text"].as_str().unwrap().contains("停止しています"), "{reply}");
+}
+
+#[test]
+fn the_address_of_a_reader_is_neither_needed_nor_kept() {
+    let lambda = with_sample(Mode::Buffered);
+    let mut asked = event("legacy-status");
+    for address in [json!("203.0.113.77"), json!("2001:db8::77"), json!("not an address"), Value::Null] {
+        asked["requestContext"]["http"]["sourceIp"] = address.clone();
+        assert_eq!(lambda.send(&asked).status, 200, "{address}");
+    }
+    let log = lambda.log_with("END RequestId");
+    assert!(!log.contains("203.0.113.77") && !log.contains("2001:db8::77"), "{log}");
+}
+
 #[test]
 fn nothing_configured_is_answered_too() {
     let lambda = Lambda::start(Mode::Buffered, &[]);
