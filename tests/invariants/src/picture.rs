@@ -12,12 +12,9 @@ const MAX_PIXELS: u64 = 1 << 16;
 pub fn picture(bytes: &[u8]) {
     let settings = Settings { max_pixels: MAX_PIXELS, keep_metadata: false, originals: true };
     let sniffed = sniff(bytes);
-    let header = match header(bytes, &settings) {
-        Ok(header) => header,
-        Err(_) => {
-            assert!(upright_pixels(bytes, &settings).is_err() && render(bytes, &settings).is_err());
-            return;
-        }
+    let Ok(header) = header(bytes, &settings) else {
+        assert!(upright_pixels(bytes, &settings).is_err() && render(bytes, &settings).is_err());
+        return;
     };
     assert_eq!(sniffed, Ok(header.format));
     let pixels = u64::from(header.width) * u64::from(header.height);
