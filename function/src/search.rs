@@ -104,7 +104,7 @@ pub(crate) struct Hit {
 
 /// The entries that match, best first.
 #[derive(Debug)]
-pub(crate) struct Hits {
+pub(crate) struct Found {
     pub(crate) hits: Vec<Hit>,
     /// How many there are on all pages.
     pub(crate) total: Total,
@@ -130,7 +130,7 @@ pub(crate) async fn search(
     round: Option<&ArchivedRound>,
     from: usize,
     limit: usize,
-) -> Result<Hits, ReadError> {
+) -> Result<Found, ReadError> {
     let within = match round {
         Some(round) => index.archive().ordinals_of(round),
         None => 0..index.archive().root().entries.to_native() as usize,
@@ -156,7 +156,7 @@ pub(crate) async fn search(
         hits.extend(best(&mut found, wanted - exact.len()).map(|ordinal| Hit { ordinal, loose: true }));
     }
     let more = hits.len() == wanted;
-    Ok(Hits { hits: hits.into_iter().skip(from).take(limit).collect(), total, more })
+    Ok(Found { hits: hits.into_iter().skip(from).take(limit).collect(), total, more })
 }
 
 impl Scope {

@@ -71,7 +71,7 @@ fn watch(mut client: Client<'_>, phase: &AtomicU8) -> Seen {
     let mut seen = Seen::default();
     while client.goes_on() {
         let before = phase.load(Ordering::SeqCst);
-        let is_cached = client.number % 2 == 0;
+        let is_cached = client.number.is_multiple_of(2);
         if before == UP && !is_cached {
             std::thread::sleep(Duration::from_millis(5));
             continue;
@@ -129,7 +129,8 @@ fn without_storage_answers_go_on_or_fail_clearly_and_come_back() {
     );
     assert!(longest < LONGEST_WAIT, "{longest:?}");
     for (number, seen) in seen.iter().enumerate() {
-        let expected = if number % 2 == 0 { seen.cached > 0 } else { seen.refused > 0 && seen.fetched > 0 };
+        let expected =
+            if number.is_multiple_of(2) { seen.cached > 0 } else { seen.refused > 0 && seen.fetched > 0 };
         assert!(expected, "client {number}: {seen:?}");
     }
 }
