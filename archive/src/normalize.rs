@@ -1,5 +1,6 @@
 //! How titles and ranks are compared: one function each, used by the indexer and by every look-up.
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use unicode_normalization::UnicodeNormalization;
@@ -110,7 +111,7 @@ impl RankRange {
         if text.len() > 64 {
             return Err(RankRangeError);
         }
-        let text: String = text.trim().nfkc().collect();
+        let text = if text.is_ascii() { Cow::Borrowed(text) } else { Cow::Owned(text.nfkc().collect()) };
         let (first, last) = text.split_once('-').unwrap_or((&text, &text));
         match (rank(first), rank(last)) {
             (Some(first), Some(last)) if first <= last => Ok(Self { first, last }),

@@ -49,10 +49,10 @@ impl Access {
     }
 
     fn allows_host(&self, host: &str) -> bool {
-        let name = without_port(host).to_ascii_lowercase();
-        (self.loopback && is_loopback(&name))
-            || self.hosts.contains(&name)
-            || (self.function_urls && is_function_url(&name))
+        let name = without_port(host);
+        (self.loopback && is_loopback(name))
+            || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
+            || (self.function_urls && is_function_url(name))
     }
 
     fn allows_origin(&self, origin: &str) -> bool {
@@ -64,10 +64,11 @@ impl Access {
 /// Tells whether a host name, without its port, means this machine.
 #[must_use]
 pub fn is_loopback(name: &str) -> bool {
-    matches!(name, "localhost" | "127.0.0.1" | "[::1]")
+    matches!(name, "127.0.0.1" | "[::1]") || name.eq_ignore_ascii_case("localhost")
 }
 
 fn is_function_url(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
     let labels: Vec<&str> = name.split('.').collect();
     matches!(labels.as_slice(), [id, "lambda-url", region, "on", "aws"] if !id.is_empty() && !region.is_empty())
 }

@@ -59,19 +59,7 @@ impl Answer {
 
     /// Appends a number.
     pub fn number(&mut self, number: u64) -> &mut Self {
-        let mut digits = [0_u8; 20];
-        let mut rest = number;
-        let mut used = 0;
-        for digit in digits.iter_mut().rev() {
-            *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
-            rest /= 10;
-            used += 1;
-            if rest == 0 {
-                break;
-            }
-        }
-        let digits = digits.get(20 - used..).and_then(|digits| std::str::from_utf8(digits).ok());
-        self.raw(digits.unwrap_or("0"))
+        self.raw(itoa::Buffer::new().format(number))
     }
 
     /// Appends a part of `page`'s escaped text as it lies in the archive.

@@ -109,6 +109,35 @@ impl RequestIds {
     }
 
     fn next(&self) -> String {
-        format!("{:08x}-{:x}", self.process, self.count.fetch_add(1, Ordering::Relaxed))
+        let mut id = String::with_capacity(24);
+        push_hex(&mut id, u64::from(self.process), 8);
+        id.push('-');
+        push_hex(&mut id, self.count.fetch_add(1, Ordering::Relaxed), 1);
+        id
+    }
+}
+
+/// Appends a number in hexadecimal, at least `digits` long. Every request has an id, and formatting it would cost as much
+/// as reading the request does.
+fn push_hex(text: &mut String, number: u64, digits: u32) {
+    let used = (u64::BITS - number.leading_zeros()).div_ceil(4);
+    for at in (0..used.max(digits)).rev() {
+        let digit = u32::try_from(number >> (4 * at) & 0xf).unwrap_or(0);
+        text.push(char::from_digit(digit, 16).unwrap_or('0'));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hexadecimal_is_as_the_standard_library_writes_it() {
+        for number in [0, 1, 0xf, 0x10, 0xdead_beef, u64::MAX] {
+            let mut text = String::new();
+            push_hex(&mut text, number, 8);
+            push_hex(&mut text, number, 1);
+            assert_eq!(text, format!("{number:08x}{number:x}"));
+        }
     }
 }

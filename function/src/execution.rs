@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::answer::Answer;
 use crate::drill::Drill;
 use crate::error::ToolError;
+use crate::mcp::message::Members;
 use crate::snapshot::Snapshot;
 use crate::tokens::Scope;
 use crate::tools::arguments::Arguments;
@@ -74,7 +74,7 @@ impl Execution {
     pub(crate) async fn call(
         &self,
         tool: &'static Tool,
-        arguments: Option<&RawValue>,
+        arguments: &Members<'_>,
         caller: Caller<'_>,
         out: &mut Answer,
     ) -> Result<(), ToolError> {

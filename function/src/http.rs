@@ -6,16 +6,19 @@ mod guard;
 mod paths;
 mod pictures;
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::routing::{any, get, post};
+use axum::{BoxError, Router};
+use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use tower_service::Service as _;
 use wakashu_storage::Timestamp;
 
 use crate::access::Refusal;
@@ -50,7 +53,7 @@ pub struct ClientAddress(pub IpAddr);
 pub fn router(context: Arc<Context>) -> Router {
     let guards = Arc::clone(&context);
     let router = Router::new()
-        .route("/mcp", any(serve_mcp))
+        .route("/mcp", any(serve_routed_mcp))
         .route("/", get(health))
         .route("/pictures/{round}/{rank}", get(pictures::serve))
         .route("/v1/{*rest}", any(facade::serve))
@@ -67,7 +70,47 @@ pub fn router(context: Arc<Context>) -> Router {
     guard::guarded(router, &guards)
 }
 
-async fn serve_mcp(State(context): State<Arc<Context>>, request: Request<Body>) -> Response<Body> {
+/// The routes, with a short way to the one that matters.
+///
+/// Finding a route, boxing futures and bodies and noting matches costs as much as a small MCP answer itself. Where
+/// nothing stands before the MCP endpoint, a `POST` to it is answered at once; all else goes through the router.
+#[derive(Debug, Clone)]
+pub struct Routes {
+    router: Router,
+    context: Arc<Context>,
+    guarded: bool,
+}
+
+impl Routes {
+    /// Returns the routes.
+    #[must_use]
+    pub fn new(context: Arc<Context>) -> Self {
+        let guarded = guard::is_needed(&context);
+        Self { router: router(Arc::clone(&context)), context, guarded }
+    }
+
+    /// Answers one request.
+    pub async fn answer<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        if !self.guarded && request.method() == Method::POST && request.uri().path() == "/mcp" {
+            return serve_mcp(&self.context, request).await;
+        }
+        let answered = self.router.clone().call(request.map(Body::new)).await;
+        answered.unwrap_or_else(|never: Infallible| match never {})
+    }
+}
+
+async fn serve_routed_mcp(State(context): State<Arc<Context>>, request: Request<Body>) -> Response<Body> {
+    serve_mcp(&context, request).await
+}
+
+async fn serve_mcp(
+    context: &Context,
+    request: Request<impl http_body::Body<Data = Bytes>>,
+) -> Response<Body> {
     let started = Instant::now();
     let (parts, body) = request.into_parts();
     let request_id = match parts.extensions.get::<PlatformRequestId>() {
@@ -88,7 +131,7 @@ async fn serve_mcp(State(context): State<Arc<Context>>, request: Request<Body>) 
         scope: parts.extensions.get::<Scope>().copied().unwrap_or_default(),
         request_id: &request_id,
     };
-    let (mut response, bytes) = answer_mcp(&context, &parts.method, body, door, &mut log).await;
+    let (mut response, bytes) = answer_mcp(context, &parts.method, body, door, &mut log).await;
     if parts.method != Method::POST {
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
     }
@@ -112,7 +155,7 @@ async fn serve_mcp(State(context): State<Arc<Context>>, request: Request<Body>) 
 async fn answer_mcp(
     context: &Context,
     method: &Method,
-    body: Body,
+    body: impl http_body::Body<Data = Bytes>,
     door: Door<'_>,
     log: &mut RequestLog,
 ) -> (Response<Body>, usize) {

@@ -134,14 +134,6 @@ fn push_thousandths(line: &mut String, number: u64) {
     }
 }
 
-/// Appends a number; the formatting machinery costs several times as much, and every line has a few.
-fn push_number(line: &mut String, number: u64) {
-    if number >= 10 {
-        push_number(line, number / 10);
-    }
-    line.push(char::from(b'0' + u8::try_from(number % 10).unwrap_or(0)));
-}
-
 struct Fields<'a>(&'a mut String);
 
 impl Fields<'_> {
@@ -162,13 +154,12 @@ impl Visit for Fields<'_> {
 
     fn record_u64(&mut self, field: &Field, value: u64) {
         self.name(field);
-        push_number(self.0, value);
+        self.0.push_str(itoa::Buffer::new().format(value));
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
         self.name(field);
-        self.0.push_str(if value < 0 { "-" } else { "" });
-        push_number(self.0, value.unsigned_abs());
+        self.0.push_str(itoa::Buffer::new().format(value));
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
@@ -180,7 +171,7 @@ impl Visit for Fields<'_> {
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.name(field);
         let value = Duration::try_from_secs_f64(value).unwrap_or_default();
-        push_number(self.0, value.as_secs());
+        self.0.push_str(itoa::Buffer::new().format(value.as_secs()));
         self.0.push('.');
         push_thousandths(self.0, u64::from(value.subsec_millis()));
     }

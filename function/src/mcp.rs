@@ -5,6 +5,7 @@ pub(crate) mod era;
 pub(crate) mod error;
 pub(crate) mod message;
 mod methods;
+mod plain;
 mod prompts;
 pub(crate) mod rendered;
 mod resources;
@@ -21,7 +22,7 @@ use crate::execution::Execution;
 use crate::limits::{MAX_ANSWER_BYTES, MAX_BATCH_MESSAGES};
 use crate::mcp::era::{Headers, Revision};
 use crate::mcp::error::RpcError;
-use crate::mcp::message::{Body, Incoming, Request, Unreadable};
+use crate::mcp::message::{Body, Incoming, Raw, Request, Unreadable};
 use crate::mcp::subscriptions::Subscription;
 use crate::request_log::RequestLog;
 use crate::snapshot::Snapshot;
@@ -168,11 +169,7 @@ async fn answer_request(
     Reply { status: 200, answer: Some(out), then: Then::Nothing }
 }
 
-async fn answer_batch(
-    messages: &[&serde_json::value::RawValue],
-    door: Door<'_>,
-    log: &mut RequestLog,
-) -> Reply {
+async fn answer_batch(messages: &[Raw<'_>], door: Door<'_>, log: &mut RequestLog) -> Reply {
     log.method = "batch";
     let headers = door.headers.map(Headers::read);
     let revision = match headers.as_ref().and_then(Headers::version) {

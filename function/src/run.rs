@@ -12,7 +12,7 @@ use crate::archive_state::ArchiveState;
 use crate::config::Config;
 use crate::context::Context;
 use crate::door::{lambda, local, stdio};
-use crate::http;
+use crate::http::Routes;
 use crate::limits::MAX_CONNECTIONS;
 use crate::rates::Rates;
 
@@ -96,8 +96,8 @@ impl Server {
             context.close_streams();
         };
         let names_clients = self.context.rates.as_ref().is_some_and(Rates::tells_clients_apart);
-        let router = http::router(self.context);
-        local::serve(self.listener, router, MAX_CONNECTIONS, names_clients, stop).await;
+        let routes = Routes::new(self.context);
+        local::serve(self.listener, routes, MAX_CONNECTIONS, names_clients, stop).await;
         refreshing.abort();
         crate::log::flush();
     }

@@ -21,6 +21,7 @@ use std::pin::Pin;
 
 use crate::answer::Answer;
 use crate::error::ToolError;
+use crate::mcp::message::Members;
 use crate::snapshot::Snapshot;
 use crate::tools::arguments::Arguments;
 
@@ -243,8 +244,8 @@ pub fn check() -> Result<(), Vec<String>> {
             }
         }
         for example in tool.examples {
-            let raw = serde_json::from_str(example);
-            if raw.map_or(true, |raw| Arguments::parse(tool, Some(raw)).is_err()) {
+            let members = serde_json::from_str(example).ok().and_then(Members::read);
+            if members.is_none_or(|members| Arguments::parse(tool, &members).is_err()) {
                 problems.push(format!(
                     "tool `{}`: the example {example} does not fit its own parameters",
                     tool.name

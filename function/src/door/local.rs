@@ -5,15 +5,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
-use tower_service::Service as _;
 
-use crate::http::ClientAddress;
+use crate::http::{ClientAddress, Routes};
 use crate::limits::{MAX_HEAD_BYTES, MAX_HEADERS};
 
 /// How long a client may take to send its headers.
@@ -22,11 +20,11 @@ const HEADER_DEADLINE: Duration = Duration::from_secs(15);
 /// How long answers under way may take after the stop was asked for.
 const CLOSING_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Serves `router` on `listener` until `stop` resolves, then lets answers under way finish. At most `most_connections`
+/// Serves `routes` on `listener` until `stop` resolves, then lets answers under way finish. At most `most_connections`
 /// are held at a time. `names_clients` has every request carry its client's address.
 pub async fn serve(
     listener: TcpListener,
-    router: Router,
+    routes: Routes,
     most_connections: usize,
     names_clients: bool,
     stop: impl Future<Output = ()>,
@@ -60,16 +58,13 @@ pub async fn serve(
         };
         // Answers are written whole; waiting for more would only delay them.
         let _ = stream.set_nodelay(true);
-        let router = router.clone();
+        let routes = routes.clone();
         let service = hyper::service::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
             if names_clients {
                 request.extensions_mut().insert(ClientAddress(client));
             }
-            let mut router = router.clone();
-            async move {
-                let response = router.call(request.map(axum::body::Body::new)).await;
-                response.map_err(|never: Infallible| never)
-            }
+            let routes = routes.clone();
+            async move { Ok::<_, Infallible>(routes.answer(request).await) }
         });
         let connection = graceful.watch(server.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
@@ -132,8 +127,8 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let access = Access { loopback: true, ..Access::default() };
         let state = Arc::new(ArchiveState::new(None, 0, 0, true));
-        let router = crate::http::router(Arc::new(Context::new(state, access, None)));
-        let serving = tokio::spawn(serve(listener, router, 3, false, std::future::pending()));
+        let routes = Routes::new(Arc::new(Context::new(state, access, None)));
+        let serving = tokio::spawn(serve(listener, routes, 3, false, std::future::pending()));
         let (a_moment, long) = (Duration::from_millis(300), Duration::from_secs(10));
         let connect = async || TcpStream::connect(address).await.unwrap();
         let mut silent = vec![connect().await, connect().await];

@@ -10,6 +10,7 @@ use super::{Asked, Failure, write_time, write_timestamp};
 use crate::answer::Answer;
 use crate::error::{Detail, Received, ToolError};
 use crate::execution::Caller;
+use crate::mcp::message::Members;
 use crate::tools::{self, Form, Tool};
 
 /// The longest time limit a caller may name; what is over the server's own counts as that.
@@ -24,21 +25,22 @@ pub(super) async fn call(asked: &mut Asked<'_>, body: &[u8]) -> Result<Answer, F
     let options = fields.object("options", "options.", &["timeoutMs", "raw"])?;
     let time_limit = options.whole("timeoutMs", 1, MAX_TIMEOUT_MS)?.map(Duration::from_millis);
     let form = if options.flag("raw")? { Form::Data } else { Form::Result };
-    let parameters = fields.get("parameters");
-    if let Some(raw) = parameters.filter(|raw| !raw.get().starts_with('{')) {
-        let received = Received::of(raw.get());
-        return Err(refuse("parameters", "オブジェクトで渡してください。", received, "type").into());
-    }
+    let parameters = match fields.get("parameters") {
+        None => Members::default(),
+        Some(raw) => Members::read(raw).ok_or_else(|| {
+            refuse("parameters", "オブジェクトで渡してください。", Received::of(raw.get()), "type")
+        })?,
+    };
     let tool = tools::find(&name).ok_or(ToolError::ToolNotFound)?;
     asked.tool = Some(tool.name);
 
-    let mut answered = run(asked, tool, parameters, form, time_limit).await;
+    let mut answered = run(asked, tool, &parameters, form, time_limit).await;
     // As over MCP: an archive gone from storage is looked for once more.
     if let Some(index) = asked.snapshot.index().filter(|index| index.is_gone()).cloned() {
         asked.context.state.refresh().await;
         index.look_again();
         asked.snapshot = asked.context.state.current();
-        answered = run(asked, tool, parameters, form, time_limit).await;
+        answered = run(asked, tool, &parameters, form, time_limit).await;
     }
     match answered {
         Ok(out) => Ok(out),
@@ -52,7 +54,7 @@ pub(super) async fn call(asked: &mut Asked<'_>, body: &[u8]) -> Result<Answer, F
 async fn run(
     asked: &Asked<'_>,
     tool: &'static Tool,
-    parameters: Option<&serde_json::value::RawValue>,
+    parameters: &Members<'_>,
     form: Form,
     time_limit: Option<Duration>,
 ) -> Result<Answer, ToolError> {

@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
-use serde_json::value::RawValue;
 
 use crate::error::{Received, ToolError};
-use crate::mcp::message::{Members, string};
+use crate::mcp::message::{Members, Raw, string};
 
 /// An object of which every member is known.
 pub(super) struct Fields<'a> {
@@ -18,7 +17,7 @@ pub(super) struct Fields<'a> {
 impl<'a> Fields<'a> {
     /// Reads a whole body.
     pub(super) fn body(body: &'a [u8], known: &[&str]) -> Result<Self, ToolError> {
-        let raw = serde_json::from_slice::<&RawValue>(body);
+        let raw = serde_json::from_slice::<Raw<'_>>(body);
         let raw = raw
             .map_err(|_| refuse("body", "JSONのオブジェクトを送ってください。", Received::Nothing, "type"))?;
         Self::read(raw, "body", "", known)
@@ -37,7 +36,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn read(raw: &'a RawValue, name: &str, place: &'static str, known: &[&str]) -> Result<Self, ToolError> {
+    fn read(raw: Raw<'a>, name: &str, place: &'static str, known: &[&str]) -> Result<Self, ToolError> {
         let Some(members) = Members::read(raw) else {
             return Err(refuse(name, "オブジェクトで渡してください。", Received::of(raw.get()), "type"));
         };
@@ -52,7 +51,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns a member; `null` counts as left out.
-    pub(super) fn get(&self, name: &str) -> Option<&'a RawValue> {
+    pub(super) fn get(&self, name: &str) -> Option<Raw<'a>> {
         self.members.get(name).filter(|raw| raw.get() != "null")
     }
 
@@ -85,12 +84,12 @@ impl<'a> Fields<'a> {
     /// Returns an array of strings.
     pub(super) fn texts(&self, name: &str) -> Result<Vec<Cow<'a, str>>, ToolError> {
         let Some(raw) = self.get(name) else { return Ok(Vec::new()) };
-        let items = serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok();
+        let items = serde_json::from_str::<Vec<Raw<'_>>>(raw.get()).ok();
         let texts = items.and_then(|items| items.into_iter().map(string).collect());
         texts.ok_or_else(|| self.refuse(name, "文字列の配列で渡してください。", raw, "type"))
     }
 
-    fn refuse(&self, name: &str, expected: &str, raw: &RawValue, constraint: &'static str) -> ToolError {
+    fn refuse(&self, name: &str, expected: &str, raw: Raw<'_>, constraint: &'static str) -> ToolError {
         refuse(&format!("{}{name}", self.place), expected, Received::of(raw.get()), constraint)
     }
 }

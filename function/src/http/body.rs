@@ -1,9 +1,10 @@
 //! Reading a request body: bounded in size and in time.
 
+use std::pin::pin;
 use std::time::Duration;
 
-use axum::body::Body;
 use bytes::{Bytes, BytesMut};
+use http_body::Body;
 use http_body_util::BodyExt as _;
 
 use crate::limits::MAX_BODY_BYTES;
@@ -38,15 +39,16 @@ impl Refused {
 }
 
 /// Reads a body of at most [`MAX_BODY_BYTES`].
-pub(crate) async fn read(body: Body) -> Result<Bytes, Refused> {
-    if http_body::Body::size_hint(&body).lower() > MAX_BODY_BYTES as u64 {
+pub(crate) async fn read(body: impl Body<Data = Bytes>) -> Result<Bytes, Refused> {
+    if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
         return Err(Refused::TooLarge);
     }
     tokio::time::timeout(BODY_DEADLINE, collect(body)).await.unwrap_or(Err(Refused::TooSlow))
 }
 
 /// Collects the frames; a body in one piece, as nearly all are, is not copied.
-async fn collect(mut body: Body) -> Result<Bytes, Refused> {
+async fn collect(body: impl Body<Data = Bytes>) -> Result<Bytes, Refused> {
+    let mut body = pin!(body);
     let mut first = Bytes::new();
     let mut more = BytesMut::new();
     while let Some(frame) = body.frame().await {

@@ -31,6 +31,11 @@ const BEARER: HeaderValue = HeaderValue::from_static("Bearer");
 const OTHER_SCOPE: HeaderValue =
     HeaderValue::from_static("Bearer error=\"insufficient_scope\", scope=\"read\"");
 
+/// Tells whether anything stands before the routes.
+pub(super) fn is_needed(context: &Context) -> bool {
+    !context.tokens.is_empty() || context.rates.is_some() || !context.access.origins.is_empty()
+}
+
 /// Puts before `router` what `context` asks for. The outermost comes last.
 pub(super) fn guarded(mut router: Router, context: &Arc<Context>) -> Router {
     if !context.tokens.is_empty() {

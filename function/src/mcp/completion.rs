@@ -19,9 +19,8 @@ const MAX_VALUES: usize = 100;
 const STYLES: [&str; 3] = ["やさしく", "解説つき", "朗読用"];
 
 pub(super) fn complete(request: &Request<'_>, door: Door<'_>, out: &mut Answer) -> Result<(), RpcError> {
-    let members = |raw: Option<_>| raw.and_then(Members::read).unwrap_or_default();
-    let reference = members(request.params.reference);
-    let argument = members(request.params.argument);
+    let reference = request.params.reference.members();
+    let argument = request.params.argument.members();
     let (Some(name), Some(value)) = (argument.string("name"), argument.string("value")) else {
         return Err(error::invalid_params("`argument` needs the strings `name` and `value`"));
     };
@@ -43,7 +42,7 @@ pub(super) fn complete(request: &Request<'_>, door: Door<'_>, out: &mut Answer) 
     if !known {
         return Err(error::invalid_params("Unknown argument"));
     }
-    let context = request.params.context.and_then(Members::read).unwrap_or_default();
+    let context = request.params.context.members();
     let chosen = context.get("arguments").and_then(Members::read).unwrap_or_default();
     let candidates = match door.snapshot.index() {
         None => Candidates::default(),

@@ -134,7 +134,7 @@ pub(crate) fn choose(
     remembered: Revision,
 ) -> Result<Era, RpcError> {
     let legacy = |revision| Ok(Era { revision, header_differs: false });
-    let meta = request.params.meta.and_then(Members::read).unwrap_or_default();
+    let meta = request.params.meta.members();
     let Some(version) = meta.get(VERSION_KEY) else {
         if request.method == "initialize" {
             return legacy(remembered);
@@ -142,7 +142,7 @@ pub(crate) fn choose(
         let header = headers.and_then(Headers::version);
         let modern_only = matches!(&*request.method, "server/discover" | "subscriptions/listen");
         if modern_only || header == Some(Revision::V2026_07_28.as_str()) {
-            return Err(missing_envelope(&meta));
+            return Err(missing_envelope(meta));
         }
         return match (header, headers.and_then(Headers::revision)) {
             (None, _) => legacy(remembered),
@@ -155,7 +155,7 @@ pub(crate) fn choose(
     };
     let revision = Revision::parse(&version);
     if revision.is_none_or(Revision::is_modern) {
-        check_envelope(&meta)?;
+        check_envelope(meta)?;
     }
     let mut header_differs = false;
     if let Some(headers) = headers {
@@ -247,5 +247,5 @@ fn decode_name(value: &[u8]) -> Option<Cow<'_, [u8]>> {
 
 /// Tells whether a request carries a modern envelope.
 pub(crate) fn has_envelope(request: &Request<'_>) -> bool {
-    request.params.meta.and_then(Members::read).is_some_and(|meta| meta.get(VERSION_KEY).is_some())
+    request.params.meta.members().get(VERSION_KEY).is_some()
 }

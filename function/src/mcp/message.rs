@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::mcp::error::{self, RpcError};
+use crate::mcp::plain;
 
 /// Most bytes of a request id; a longer one is refused rather than echoed.
 const MAX_ID_BYTES: usize = 256;
@@ -23,7 +24,7 @@ pub(crate) enum Incoming<'a> {
 }
 
 /// A JSON-RPC request.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Request<'a> {
     /// The id as it was written: a JSON string or an integer.
     pub(crate) id: &'a str,
@@ -39,48 +40,115 @@ pub(crate) struct Notification<'a> {
     pub(crate) request_id: Option<&'a str>,
 }
 
-/// The parameters any method of ours looks at, still unparsed.
-#[derive(Debug, Default, Deserialize)]
+/// The parameters any method of ours looks at.
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Params<'a> {
-    #[serde(borrow, rename = "_meta")]
-    pub(crate) meta: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    pub(crate) name: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    pub(crate) arguments: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    pub(crate) uri: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(crate) cursor: Option<&'a RawValue>,
-    #[serde(borrow, rename = "ref")]
-    pub(crate) reference: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(crate) argument: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(crate) context: Option<&'a RawValue>,
-    #[serde(borrow, rename = "protocolVersion")]
-    pub(crate) protocol_version: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(crate) notifications: Option<&'a RawValue>,
+    pub(crate) meta: Part<'a>,
+    pub(crate) name: Option<Raw<'a>>,
+    pub(crate) arguments: Part<'a>,
+    pub(crate) uri: Option<Raw<'a>>,
+    pub(crate) cursor: Option<Raw<'a>>,
+    pub(crate) reference: Part<'a>,
+    pub(crate) argument: Part<'a>,
+    pub(crate) context: Part<'a>,
+    pub(crate) protocol_version: Option<Raw<'a>>,
+    pub(crate) notifications: Part<'a>,
+    /// The request a cancellation names.
+    request_id: Option<Raw<'a>>,
+}
+
+/// A place in [`Params`] to read a value into.
+pub(super) enum Slot<'s, 'a> {
+    Value(&'s mut Option<Raw<'a>>),
+    Part(&'s mut Part<'a>),
+}
+
+impl<'a> Params<'a> {
+    /// Returns the place of the field called `name`, and the field's own bit; nothing for fields nobody looks at.
+    pub(super) fn slot(&mut self, name: &str) -> Option<(u16, Slot<'_, 'a>)> {
+        let (number, slot) = match name {
+            "name" => (0, Slot::Value(&mut self.name)),
+            "arguments" => (1, Slot::Part(&mut self.arguments)),
+            "_meta" => (2, Slot::Part(&mut self.meta)),
+            "uri" => (3, Slot::Value(&mut self.uri)),
+            "cursor" => (4, Slot::Value(&mut self.cursor)),
+            "ref" => (5, Slot::Part(&mut self.reference)),
+            "argument" => (6, Slot::Part(&mut self.argument)),
+            "context" => (7, Slot::Part(&mut self.context)),
+            "protocolVersion" => (8, Slot::Value(&mut self.protocol_version)),
+            "notifications" => (9, Slot::Part(&mut self.notifications)),
+            "requestId" => (10, Slot::Value(&mut self.request_id)),
+            _ => return None,
+        };
+        Some((1 << number, slot))
+    }
+}
+
+/// A JSON value as it was written, known to be valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Raw<'a>(&'a str);
+
+impl<'a> Raw<'a> {
+    /// Takes what the caller knows to be one valid JSON value without space around it.
+    pub(super) fn known(json: &'a str) -> Self {
+        Self(json)
+    }
+
+    /// Returns the JSON.
+    pub(crate) fn get(self) -> &'a str {
+        self.0
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&RawValue>::deserialize(deserializer).map(|raw| Self(raw.get()))
+    }
+}
+
+/// A part of a message of which only the members matter.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) enum Part<'a> {
+    /// Absent or `null`.
+    #[default]
+    Nothing,
+    Object(Members<'a>),
+    /// A value of another kind.
+    Other,
+}
+
+impl<'a> Part<'a> {
+    /// Returns the members; none where the value is no object.
+    pub(crate) fn members(&self) -> &Members<'a> {
+        const NONE: &Members<'_> = &Members(Vec::new());
+        if let Self::Object(members) = self { members } else { NONE }
+    }
 }
 
 #[derive(Deserialize)]
 struct Wire<'a> {
     #[serde(borrow)]
-    jsonrpc: Option<&'a RawValue>,
+    jsonrpc: Option<Raw<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
-    id: Option<&'a RawValue>,
+    id: Option<Raw<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
-    method: Option<&'a RawValue>,
+    method: Option<Raw<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
-    params: Option<&'a RawValue>,
+    params: Option<WireParams<'a>>,
     result: Option<IgnoredAny>,
     error: Option<IgnoredAny>,
 }
 
+/// `params` as they were sent, read in the same pass as the message around them.
+enum WireParams<'a> {
+    Good(Box<Params<'a>>),
+    /// What is wrong with them.
+    Bad(&'static str),
+}
+
 /// Keeps an explicit `null` apart from an absent field.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    Deserialize::deserialize(deserializer).map(Some)
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// Why a message could not be read, and the id to answer to where one was readable.
@@ -93,7 +161,7 @@ pub(crate) struct Unreadable<'a> {
 /// Splits a body into its messages: one, or those of a batch.
 pub(crate) enum Body<'a> {
     Single(&'a str),
-    Batch(Vec<&'a RawValue>),
+    Batch(Vec<Raw<'a>>),
 }
 
 /// Reads the outermost shape of a body.
@@ -108,6 +176,14 @@ pub(crate) fn split(body: &[u8]) -> Result<Body<'_>, RpcError> {
 
 /// Reads one message.
 pub(crate) fn read(text: &str) -> Result<Incoming<'_>, Unreadable<'_>> {
+    match plain::read(text) {
+        Some(request) => Ok(Incoming::Request(request)),
+        None => read_any(text),
+    }
+}
+
+/// Reads any message, or says what is wrong with it.
+fn read_any(text: &str) -> Result<Incoming<'_>, Unreadable<'_>> {
     let refuse = |id, error| Err(Unreadable { id, error });
     if !text.starts_with('{') {
         let json = serde_json::from_str::<IgnoredAny>(text).is_ok();
@@ -125,12 +201,11 @@ pub(crate) fn read(text: &str) -> Result<Incoming<'_>, Unreadable<'_>> {
         }
         Err(_) => return refuse(None, error::parse("the body is not valid JSON")),
     };
-    let id = wire.id.map(RawValue::get);
-    let usable_id = id.filter(|id| is_id(id));
-    if wire.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
-        return refuse(usable_id, error::invalid_request("`jsonrpc` must be \"2.0\""));
+    let id = wire.id.map(Raw::get).filter(|id| is_id(id));
+    if wire.jsonrpc.map(Raw::get) != Some("\"2.0\"") {
+        return refuse(id, error::invalid_request("`jsonrpc` must be \"2.0\""));
     }
-    if id.is_some() && usable_id.is_none() {
+    if wire.id.is_some() && id.is_none() {
         let rule = "`id` must be a string or an integer of at most 256 bytes";
         return refuse(None, error::invalid_request(rule));
     }
@@ -138,32 +213,28 @@ pub(crate) fn read(text: &str) -> Result<Incoming<'_>, Unreadable<'_>> {
         if wire.result.is_some() || wire.error.is_some() {
             return Ok(Incoming::Response);
         }
-        return refuse(usable_id, error::invalid_request("`method` is missing"));
+        return refuse(id, error::invalid_request("`method` is missing"));
     };
     let Some(method) = string(method) else {
-        return refuse(usable_id, error::invalid_request("`method` must be a string"));
-    };
-    let Some(id) = usable_id else {
-        let cancelled = if method == "notifications/cancelled" { wire.params } else { None };
-        let request_id = cancelled.and_then(Members::read).and_then(|params| params.get("requestId"));
-        return Ok(Incoming::Notification(Notification {
-            method,
-            request_id: request_id.map(RawValue::get),
-        }));
+        return refuse(id, error::invalid_request("`method` must be a string"));
     };
     let params = match wire.params {
         None => Params::default(),
-        Some(params) if params.get().starts_with('{') => match serde_json::from_str(params.get()) {
-            Ok(params) => params,
-            Err(_) => return refuse(Some(id), error::invalid_request("a field of `params` appears twice")),
-        },
-        Some(_) => return refuse(Some(id), error::invalid_request("`params` must be an object")),
+        Some(WireParams::Good(params)) => *params,
+        Some(WireParams::Bad(rule)) if id.is_some() => return refuse(id, error::invalid_request(rule)),
+        // A notification is never answered, not even a bad one.
+        Some(WireParams::Bad(_)) => Params::default(),
+    };
+    let Some(id) = id else {
+        let request_id = params.request_id.filter(|_| method == "notifications/cancelled");
+        let request_id = request_id.map(Raw::get);
+        return Ok(Incoming::Notification(Notification { method, request_id }));
     };
     Ok(Incoming::Request(Request { id, method, params }))
 }
 
 /// Tells whether a raw JSON value can be an id: a string or an integer, not too long to echo.
-fn is_id(raw: &str) -> bool {
+pub(super) fn is_id(raw: &str) -> bool {
     let digits = raw.strip_prefix('-').unwrap_or(raw);
     let integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     // Escapes may spell half a character, which nobody could read in the answer.
@@ -172,24 +243,31 @@ fn is_id(raw: &str) -> bool {
 }
 
 /// Returns the string a raw JSON value holds.
-pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
+pub(crate) fn string(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    let inside = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    if !inside.contains('\\') {
+        return Some(Cow::Borrowed(inside));
+    }
     serde_json::from_str::<Text<'_>>(raw.get()).ok().map(|text| text.0)
 }
 
 /// The members of a JSON object, in order, values unparsed.
-#[derive(Debug, Default)]
-pub(crate) struct Members<'a>(pub(crate) Vec<(Cow<'a, str>, &'a RawValue)>);
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Members<'a>(pub(crate) Vec<(Cow<'a, str>, Raw<'a>)>);
 
 impl<'a> Members<'a> {
     /// Reads an object's members; nothing if the value is no object.
-    pub(crate) fn read(raw: &'a RawValue) -> Option<Self> {
-        if raw.get().starts_with('{') { serde_json::from_str(raw.get()).ok() } else { None }
+    pub(crate) fn read(raw: Raw<'a>) -> Option<Self> {
+        match serde_json::from_str(raw.get()) {
+            Ok(Part::Object(members)) => Some(members),
+            _ => None,
+        }
     }
 
     /// Returns the member called `name`; the last one if it appears twice.
-    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
+    pub(crate) fn get(&self, name: &str) -> Option<Raw<'a>> {
         self.0.iter().rev().find(|(member, _)| member == name).map(|(_, value)| *value)
     }
 
@@ -199,27 +277,104 @@ impl<'a> Members<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// The kinds of values other than objects, all read as the same thing.
+macro_rules! no_object {
+    ($($value:tt)+) => {
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("any value")
+        }
+
+        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+            Ok($($value)+)
+        }
+
+        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+            Ok($($value)+)
+        }
+
+        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+            Ok($($value)+)
+        }
+
+        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+            Ok($($value)+)
+        }
+
+        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+            Ok($($value)+)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+            while items.next_element::<IgnoredAny>()?.is_some() {}
+            Ok($($value)+)
+        }
+    };
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Part<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Reader;
         impl<'de> Visitor<'de> for Reader {
-            type Value = Members<'de>;
+            type Value = Part<'de>;
 
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
+            no_object!(Part::Other);
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(Part::Nothing)
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                #[derive(Deserialize)]
-                struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
                 let mut members = Vec::new();
                 while let Some((Key(name), value)) = map.next_entry()? {
                     members.push((name, value));
                 }
-                Ok(Members(members))
+                Ok(Part::Object(Members(members)))
             }
         }
-        deserializer.deserialize_map(Reader)
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for WireParams<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = WireParams<'de>;
+
+            no_object!(WireParams::Bad("`params` must be an object"));
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(WireParams::Bad("`params` must be an object"))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut params = Box::<Params<'_>>::default();
+                // One bit for each known field.
+                let mut seen = 0_u16;
+                let mut twice = false;
+                while let Some(Key(name)) = map.next_key()? {
+                    let Some((field, slot)) = params.slot(&name) else {
+                        map.next_value::<IgnoredAny>()?;
+                        continue;
+                    };
+                    match slot {
+                        Slot::Value(value) => *value = map.next_value()?,
+                        Slot::Part(part) => *part = map.next_value()?,
+                    }
+                    twice |= seen & field != 0;
+                    seen |= field;
+                }
+                Ok(if twice {
+                    WireParams::Bad("a field of `params` appears twice")
+                } else {
+                    WireParams::Good(params)
+                })
+            }
+        }
+        deserializer.deserialize_any(Reader)
     }
 }
 
@@ -263,6 +418,52 @@ mod tests {
         ] {
             assert_eq!(code(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn the_quick_way_reads_what_the_library_reads() {
+        let params = r#"{"name":"get_poem","arguments":{"a":"第1回","b":-3,"b":[1,{}],"c":null},"_meta":{"x/y":{"z":[]}}}"#;
+        for text in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#.to_owned(),
+            format!(r#"{{"jsonrpc":"2.0","id":"a-1","method":"tools/call","params":{params}}}"#),
+            format!(" {{ \"jsonrpc\" : \"2.0\" ,\n\"id\":0,\t\"x\":true, \"method\":\"m\" , \"params\" : {params} }}").trim().to_owned(),
+            r#"{"params":{"cursor":null,"uri":7,"ref":"x","other":{}},"method":"m","id":-5,"jsonrpc":"2.0"}"#.to_owned(),
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{}}"#.to_owned(),
+        ] {
+            let quick = plain::read(&text).unwrap_or_else(|| panic!("{text} is plain"));
+            match read_any(&text) {
+                Ok(Incoming::Request(request)) => assert_eq!(quick, request, "{text}"),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_quick_way_leaves_the_rest_to_the_library() {
+        let whole = r#"{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"a\u0041","arguments":{"x":[1,"2"]}}}"#;
+        let plain = whole.replace("\\u0041", "");
+        let mut agreed = 0;
+        for base in [whole, plain.as_str()] {
+            for (at, _) in base.char_indices() {
+                for with in
+                    ["", "\"", "\\", ",", ":", "{", "}", "[", "]", "0", "1", "-", ".", "e", "\u{1}", "n", " "]
+                {
+                    let replaced = format!("{}{with}{}", &base[..at], &base[at + 1..]);
+                    for text in
+                        [&replaced, &base[..at].to_owned(), &format!("{}{with}{}", &base[..at], &base[at..])]
+                    {
+                        let text = text.trim();
+                        let Some(quick) = plain::read(text) else { continue };
+                        match read_any(text) {
+                            Ok(Incoming::Request(request)) => assert_eq!(quick, request, "{text}"),
+                            other => panic!("{text}: {other:?}"),
+                        }
+                        agreed += 1;
+                    }
+                }
+            }
+        }
+        assert!(agreed > 500, "{agreed}");
     }
 
     #[test]

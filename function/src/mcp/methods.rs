@@ -7,7 +7,7 @@ use crate::error::ToolError;
 use crate::execution::Caller;
 use crate::mcp::era::{Era, Revision};
 use crate::mcp::error::{self, RpcError};
-use crate::mcp::message::{Request, string};
+use crate::mcp::message::{Part, Request, string};
 use crate::mcp::{Door, completion, prompts, resources};
 use crate::request_log::RequestLog;
 use crate::tools::{self, Form};
@@ -121,7 +121,7 @@ async fn call_tool(
     let Some(name) = request.params.name.and_then(string) else {
         return Err(error::invalid_params("`name` must be a string"));
     };
-    if request.params.arguments.is_some_and(|raw| !raw.get().starts_with('{') && raw.get() != "null") {
+    if matches!(request.params.arguments, Part::Other) {
         return Err(error::invalid_params("`arguments` must be an object"));
     }
     let Some(tool) = tools::find(&name) else {
@@ -136,7 +136,7 @@ async fn call_tool(
         form: Form::Result,
         time_limit: None,
     };
-    if let Err(error) = door.execution.call(tool, request.params.arguments, caller, out).await {
+    if let Err(error) = door.execution.call(tool, request.params.arguments.members(), caller, out).await {
         log.tool_error = Some(error.code());
         error.report(tool.name, door.request_id);
         if matches!(error, ToolError::Authorization) {

@@ -6,7 +6,7 @@ use crate::answer::Answer;
 use crate::index::Index;
 use crate::mcp::Door;
 use crate::mcp::error::{self, RpcError};
-use crate::mcp::message::{Members, Request, string};
+use crate::mcp::message::{Part, Request, string};
 use crate::mcp::resources::failed;
 use crate::snapshot::shortened;
 use crate::tools::entry::{self, Held, Links, MAX_ENTRY_CHARACTERS};
@@ -93,12 +93,10 @@ pub(super) async fn get(request: &Request<'_>, door: Door<'_>, out: &mut Answer)
     let name = request.params.name.and_then(string);
     let Some(name) = name else { return Err(error::invalid_params("`name` must be a string")) };
     let Some(prompt) = find(&name) else { return Err(error::invalid_params("Unknown prompt")) };
-    let given = match request.params.arguments {
-        None => Members::default(),
-        Some(raw) => {
-            Members::read(raw).ok_or_else(|| error::invalid_params("`arguments` must be an object"))?
-        }
-    };
+    if matches!(request.params.arguments, Part::Other) {
+        return Err(error::invalid_params("`arguments` must be an object"));
+    }
+    let given = request.params.arguments.members();
     for argument in prompt.arguments.iter().filter(|argument| argument.required) {
         if given.string(argument.name).is_none_or(|value| value.trim().is_empty()) {
             return Err(error::invalid_params(format!("the argument `{}` is required", argument.name)));

@@ -1,11 +1,9 @@
 //! `subscriptions/listen`: hearing of a replaced archive. Only doors that outlive a request offer it.
 
-use serde_json::value::RawValue;
-
 use crate::answer::Answer;
 use crate::archive_state::Generation;
 use crate::mcp::error::{self, RpcError};
-use crate::mcp::message::{Members, Request};
+use crate::mcp::message::{Part, Raw, Request};
 
 /// A client that listens.
 #[derive(Debug, Clone)]
@@ -19,10 +17,10 @@ pub(crate) struct Subscription {
 impl Subscription {
     /// Reads what a client wants to hear of; what this server never announces is left out.
     pub(super) fn read(request: &Request<'_>) -> Result<Self, RpcError> {
-        let Some(wanted) = request.params.notifications.and_then(Members::read) else {
+        let Part::Object(wanted) = &request.params.notifications else {
             return Err(error::invalid_params("`notifications` must be an object"));
         };
-        let is_on = |name: &str| wanted.get(name).map(RawValue::get) == Some("true");
+        let is_on = |name: &str| wanted.get(name).map(Raw::get) == Some("true");
         Ok(Self {
             id: request.id.to_owned(),
             tools: is_on("toolsListChanged"),

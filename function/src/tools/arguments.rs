@@ -2,10 +2,8 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
-
 use crate::error::{Received, ToolError};
-use crate::mcp::message::{Members, string};
+use crate::mcp::message::{Members, Raw, string};
 use crate::tools::{Kind, Parameter, Tool};
 
 /// The argument that goes on with a list.
@@ -32,20 +30,11 @@ pub struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Reads `raw` by the definition of `tool`. `null` counts as left out, for arguments and for the whole.
-    pub fn parse(tool: &Tool, raw: Option<&'a RawValue>) -> Result<Self, ToolError> {
-        let members = match raw.filter(|raw| raw.get() != "null") {
-            None => Members::default(),
-            Some(raw) => Members::read(raw).ok_or_else(|| ToolError::Validation {
-                field: "arguments".to_owned(),
-                expected: "オブジェクトで渡してください。".to_owned(),
-                received: Received::of(raw.get()),
-                constraint: "type",
-            })?,
-        };
+    /// Reads `members` by the definition of `tool`. `null` counts as left out.
+    pub(crate) fn parse(tool: &Tool, members: &Members<'a>) -> Result<Self, ToolError> {
         let known = |name: &str| tool.parameters.iter().any(|parameter| parameter.name == name);
         if let Some((name, value)) = members.0.iter().find(|(name, _)| !known(name)) {
-            return Err(unknown(tool, name, value));
+            return Err(unknown(tool, name, *value));
         }
         let mut values = Vec::with_capacity(tool.parameters.len());
         for parameter in tool.parameters {
@@ -81,7 +70,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-fn unknown(tool: &Tool, name: &str, value: &RawValue) -> ToolError {
+fn unknown(tool: &Tool, name: &str, value: Raw<'_>) -> ToolError {
     let names: Vec<&str> = tool.parameters.iter().map(|parameter| parameter.name).collect();
     let expected = match names.as_slice() {
         [] => "このツールに引数はありません。".to_owned(),
@@ -93,7 +82,7 @@ fn unknown(tool: &Tool, name: &str, value: &RawValue) -> ToolError {
 }
 
 impl Parameter {
-    fn read<'a>(&self, raw: &'a RawValue) -> Result<Value<'a>, ToolError> {
+    fn read<'a>(&self, raw: Raw<'a>) -> Result<Value<'a>, ToolError> {
         let received = Received::of(raw.get());
         match self.kind {
             Kind::Text { max_characters } => {
@@ -164,8 +153,8 @@ mod tests {
     use crate::tools;
 
     fn refused(tool: &str, json: &str) -> String {
-        let raw: &RawValue = serde_json::from_str(json).unwrap();
-        match Arguments::parse(tools::find(tool).unwrap(), Some(raw)) {
+        let raw: Raw<'_> = serde_json::from_str(json).unwrap();
+        match Arguments::parse(tools::find(tool).unwrap(), &Members::read(raw).unwrap()) {
             Err(ToolError::Validation { field, constraint, .. }) => format!("{field}: {constraint}"),
             other => format!("{other:?}"),
         }
@@ -179,7 +168,6 @@ mod tests {
             ("get_wakashu_ranking", r#"{"round_title":1}"#, "round_title: type"),
             ("get_wakashu_ranking", r#"{"round_title":"1","page":2}"#, "page: unknown"),
             ("get_wakashu_ranking", r#"{"round_title":"1","pictures":"all"}"#, "pictures: enum"),
-            ("get_wakashu_ranking", "[]", "arguments: type"),
             ("get_poem", r#"{"round_title":"1","rank":"1"}"#, "rank: type"),
             ("get_poem", r#"{"round_title":"1","rank":0}"#, "rank: range"),
             ("get_poem", r#"{"round_title":"1","rank":1.5}"#, "rank: range"),
@@ -193,8 +181,9 @@ mod tests {
 
     #[test]
     fn defaults_fill_in_what_was_left_out() {
-        let raw: &RawValue = serde_json::from_str(r#"{"round_title":"第1回"}"#).unwrap();
-        let arguments = Arguments::parse(tools::find("get_wakashu_ranking").unwrap(), Some(raw)).unwrap();
+        let raw: Raw<'_> = serde_json::from_str(r#"{"round_title":"第1回"}"#).unwrap();
+        let members = Members::read(raw).unwrap();
+        let arguments = Arguments::parse(tools::find("get_wakashu_ranking").unwrap(), &members).unwrap();
         assert_eq!(arguments.text("rank_range"), Some("1-3"));
         assert_eq!(arguments.text("pictures"), Some("auto"));
     }

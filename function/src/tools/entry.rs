@@ -20,6 +20,8 @@ const TEXT_CLOSE: &str = r#""}"#;
 const IMAGE_OPEN: &str = r#",{"type":"image","data":""#;
 const IMAGE_MIME: &str = r#"","mimeType":""#;
 const LINK_LABEL: &str = "\\n画像: ";
+const PICTURES: &str = "/pictures/";
+const ROUNDS: &str = "wakashu://rounds/";
 const NO_PICTURE: &str = "\\n画像: なし";
 const NO_PICTURE_CHARACTERS: usize = 7;
 const BROKEN_PICTURE: &str =
@@ -93,7 +95,7 @@ pub(crate) async fn select(
     round: &ArchivedRound,
     range: RankRange,
     pictures: bool,
-    links: &Links,
+    links: &Links<'_>,
 ) -> Result<Selection, ReadError> {
     let smallest = if pictures { Size::Small } else { Size::None };
     let mut selection = Selection::default();
@@ -119,7 +121,7 @@ pub(crate) async fn select(
 }
 
 /// Picks the largest pictures with which all selected entries fit.
-pub(crate) fn largest_size(selection: &Selection, links: &Links) -> Size {
+pub(crate) fn largest_size(selection: &Selection, links: &Links<'_>) -> Size {
     let fits = |size: &Size| {
         let entries = selection.entries.iter().filter_map(Held::entry);
         entries.fold(Sums::default(), |sums, entry| sums.with(entry, *size, links)).bytes <= CONTENT_BYTES
@@ -136,7 +138,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn with(self, entry: &ArchivedEntry, size: Size, links: &Links) -> Self {
+    fn with(self, entry: &ArchivedEntry, size: Size, links: &Links<'_>) -> Self {
         let text = cut(entry, MAX_ENTRY_CHARACTERS);
         let remark = if text.shortened { links.remark_length() } else { 0 };
         let mut bytes = TEXT_OPEN.len() + text.escaped.len() + remark + TEXT_CLOSE.len() + 1;
@@ -212,44 +214,44 @@ pub(crate) fn prefix(escaped: &str, most_characters: usize, most_bytes: usize) -
 
 /// How picture links of one round are written.
 #[derive(Debug)]
-pub(crate) struct Links {
-    /// `https://…/pictures/{round}/`, or nothing where no address is known.
-    prefix: Option<String>,
-    /// `wakashu://rounds/{round}/`.
-    resource: String,
+pub(crate) struct Links<'a> {
+    /// Where pictures can be had over HTTP, if that is known.
+    base: Option<&'a str>,
+    /// The round's title as a segment of a path.
+    round: String,
 }
 
-impl Links {
-    pub(crate) fn new(base: Option<&str>, round: &ArchivedRound) -> Self {
-        let title = uri::encode(&round.title);
-        Self {
-            prefix: base.map(|base| [base, "/pictures/", &title, "/"].concat()),
-            resource: ["wakashu://rounds/", &title, "/"].concat(),
-        }
+impl<'a> Links<'a> {
+    pub(crate) fn new(base: Option<&'a str>, round: &ArchivedRound) -> Self {
+        Self { base, round: uri::encode(&round.title) }
     }
 
     fn write(&self, out: &mut Answer, entry: &ArchivedEntry, picture: &ArchivedPicture) {
-        let Some(prefix) = &self.prefix else { return };
-        out.raw(LINK_LABEL).raw(prefix).number(u64::from(entry.rank.to_native()));
+        let Some(base) = self.base else { return };
+        out.raw(LINK_LABEL);
+        self.write_address(out, base, entry);
         out.raw("?v=").raw(picture.large.hash().to_hex().short());
+    }
+
+    fn write_address(&self, out: &mut Answer, base: &str, entry: &ArchivedEntry) {
+        out.raw(base).raw(PICTURES).raw(&self.round).raw("/").number(u64::from(entry.rank.to_native()));
     }
 
     /// Returns an upper bound of what [`write`](Self::write) takes: six digits of rank, sixteen of the hash.
     fn length(&self) -> usize {
-        self.prefix.as_ref().map_or(0, |prefix| LINK_LABEL.len() + prefix.len() + 6 + 3 + 16)
+        let path = PICTURES.len() + self.round.len() + 1 + 6 + 3 + 16;
+        self.base.map_or(0, |base| LINK_LABEL.len() + base.len() + path)
     }
 
     fn write_remark(&self, out: &mut Answer, entry: &ArchivedEntry) {
-        out.raw(CUT_MARK)
-            .raw(REST_AT)
-            .raw(&self.resource)
-            .number(u64::from(entry.rank.to_native()))
-            .raw(REST_CLOSE);
+        out.raw(CUT_MARK).raw(REST_AT).raw(ROUNDS).raw(&self.round).raw("/");
+        out.number(u64::from(entry.rank.to_native())).raw(REST_CLOSE);
     }
 
     /// Returns an upper bound of what [`write_remark`](Self::write_remark) takes.
     fn remark_length(&self) -> usize {
-        CUT_MARK.len() + REST_AT.len() + self.resource.len() + 6 + REST_CLOSE.len()
+        let address = ROUNDS.len() + self.round.len() + 1 + 6;
+        CUT_MARK.len() + REST_AT.len() + address + REST_CLOSE.len()
     }
 }
 
@@ -261,7 +263,7 @@ pub(crate) async fn write_blocks(
     index: &Index,
     selection: &Selection,
     size: Size,
-    links: &Links,
+    links: &Links<'_>,
 ) {
     let wanted: Vec<&ArchivedRendition> =
         selection.entries.iter().filter_map(Held::entry).filter_map(|entry| size.of_entry(entry)).collect();
@@ -276,14 +278,20 @@ pub(crate) async fn write_blocks(
     }
 }
 
-fn write_text_block(out: &mut Answer, held: &Held, entry: &ArchivedEntry, links: &Links) {
+fn write_text_block(out: &mut Answer, held: &Held, entry: &ArchivedEntry, links: &Links<'_>) {
     out.raw(TEXT_OPEN);
     write_text(out, held, entry, links, MAX_ENTRY_CHARACTERS);
     out.raw(TEXT_CLOSE);
 }
 
 /// Writes an entry's text, cut to `most` characters, with its link, as the inside of a JSON string.
-pub(crate) fn write_text(out: &mut Answer, held: &Held, entry: &ArchivedEntry, links: &Links, most: usize) {
+pub(crate) fn write_text(
+    out: &mut Answer,
+    held: &Held,
+    entry: &ArchivedEntry,
+    links: &Links<'_>,
+    most: usize,
+) {
     let text = cut(entry, most);
     out.escaped(&held.page, text.escaped);
     if text.shortened {

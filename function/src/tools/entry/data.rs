@@ -36,7 +36,7 @@ pub(crate) async fn write_entries(
     round: &ArchivedRound,
     selection: &Selection,
     size: Size,
-    links: &Links,
+    links: &Links<'_>,
 ) {
     let entries = selection.entries.iter().filter_map(Held::entry);
     let wanted: Vec<_> = entries.filter_map(|entry| size.of_entry(entry)).collect();
@@ -77,7 +77,7 @@ fn write_picture(
     out: &mut Answer,
     entry: &ArchivedEntry,
     size: Size,
-    links: &Links,
+    links: &Links<'_>,
     stored: Option<Result<Bytes, ReadError>>,
 ) {
     let Some(picture) = entry.picture.as_ref() else {
@@ -90,8 +90,10 @@ fn write_picture(
         Size::Small => ("small", &picture.small),
     };
     out.raw("{");
-    if let Some(prefix) = &links.prefix {
-        out.raw(r#""url":""#).text(prefix).number(u64::from(entry.rank.to_native())).raw("?");
+    if let Some(base) = links.base {
+        out.raw(r#""url":""#);
+        links.write_address(out, base, entry);
+        out.raw("?");
         if name != "large" {
             out.raw("rendition=").raw(name).raw("&");
         }
