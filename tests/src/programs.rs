@@ -73,7 +73,10 @@ impl Place {
     fn build(&self, name: &str) {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
-        command.current_dir(repository()).args(["build", "--quiet", "--package", name, "--bin", name]);
+        // With the whole workspace and a test among the targets, cargo settles on the same features as
+        // `cargo test --workspace` does: what that built is not built a second time.
+        command.current_dir(repository()).args(["build", "--quiet", "--workspace", "--bin", name]);
+        command.args(["--test", "compat"]);
         command.args(["--profile", &self.profile]).arg("--target-dir").arg(&self.target);
         if let Some(triple) = &self.triple {
             command.args(["--target", triple]);
