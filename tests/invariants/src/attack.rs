@@ -55,12 +55,15 @@ const ELSEWHERE: ContentHash = ContentHash([7; 32]);
 /// Sections are laid out in order; each step is applied before the bytes above it are hashed.
 struct Craft<'a> {
     picture: Vec<u8>,
-    page: Box<dyn FnOnce(&mut Page) + 'a>,
-    page_bytes: Box<dyn FnOnce(&mut Vec<u8>) + 'a>,
-    root: Box<dyn FnOnce(&mut Root) + 'a>,
-    root_bytes: Box<dyn FnOnce(&mut Vec<u8>) + 'a>,
-    trailer: Box<dyn FnOnce(&mut Trailer) + 'a>,
+    page: Step<'a, Page>,
+    page_bytes: Step<'a, Vec<u8>>,
+    root: Step<'a, Root>,
+    root_bytes: Step<'a, Vec<u8>>,
+    trailer: Step<'a, Trailer>,
 }
+
+/// A change to a section before it is hashed.
+type Step<'a, T> = Box<dyn FnOnce(&mut T) + 'a>;
 
 impl Default for Craft<'_> {
     fn default() -> Self {
@@ -318,7 +321,7 @@ fn hashes() -> Vec<Attack> {
             name: "a picture's hash is wrong",
             file: Craft {
                 page: Box::new(|page| {
-                    renditions(page).for_each(|rendition| rendition.stored.hash = ELSEWHERE)
+                    renditions(page).for_each(|rendition| rendition.stored.hash = ELSEWHERE);
                 }),
                 ..Craft::default()
             }
@@ -386,7 +389,7 @@ fn roots() -> Vec<Attack> {
             root.by_key = vec![0, u32::MAX];
         }),
         refused("the index of keys repeats", "the index of keys does not ascend", |root| {
-            root.by_key = vec![0, 0]
+            root.by_key = vec![0, 0];
         }),
     ]
 }
@@ -422,7 +425,7 @@ fn pages() -> Vec<Attack> {
             entry.text.push_str(&"a".repeat(1 << 20));
         }),
         refused("a page has another rank", "a page holds other ranks than its chunk says", |entry| {
-            entry.rank = 2
+            entry.rank = 2;
         }),
         refused("a rendition is shorter than it says", "a rendition's lengths do not agree", |entry| {
             entry.picture.as_mut().unwrap().large.file_bytes += 3;

@@ -12,7 +12,9 @@ pub fn date(bytes: &[u8]) {
     assert_eq!(value.is_none(), !errors.is_empty(), "a period, or what is wrong with it");
     value.into_iter().for_each(check);
     let Read { value, .. } = parse_period_map(bytes);
-    value.into_iter().for_each(|(_, period)| check(period));
+    for (_, period) in value {
+        check(period);
+    }
 }
 
 fn check(period: Period) {

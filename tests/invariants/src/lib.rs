@@ -34,8 +34,11 @@ pub use search::search;
 pub use served::served;
 pub use text_data::text_data;
 
+/// A function that takes any bytes and panics if something does not hold.
+pub type Invariant = fn(&[u8]);
+
 /// The functions by the names of their fuzz targets and corpora.
-pub const ALL: [(&str, fn(&[u8])); 8] = [
+pub const ALL: [(&str, Invariant); 8] = [
     ("archive", archive),
     ("served", served),
     ("rpc", rpc),
