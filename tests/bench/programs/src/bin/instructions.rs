@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
 use wakashu_bench::{Shape, write_archive};
-use wakashu_function::{Access, ArchiveState, Context, router};
+use wakashu_function::{Access, ArchiveState, Context, Routes};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -37,14 +37,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         state.refresh().await;
         let access = Access { loopback: true, ..Access::default() };
         let context = Context::new(Arc::new(state), access, Some("http://127.0.0.1:3000".to_owned()));
-        let mut router = router(Arc::new(context));
+        let routes = Routes::new(Arc::new(context));
         let mut bytes = 0;
         for _ in 0..count {
             let request = Request::post("/mcp")
                 .header("host", "127.0.0.1:3000")
                 .header("content-type", "application/json")
                 .body(Full::new(body.clone()))?;
-            let response = tower_service::Service::call(&mut router, request).await?;
+            let response = routes.answer(request).await;
             let mut body = response.into_body();
             while let Some(frame) = body.frame().await {
                 bytes += frame?.data_ref().map_or(0, Bytes::len);
