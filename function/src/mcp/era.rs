@@ -92,6 +92,9 @@ impl<'a> Headers<'a> {
 
 /// Joins repeated version headers; equal values count once (Claude Code was seen sending it twice).
 fn version_header(map: &HeaderMap) -> Option<Cow<'_, str>> {
+    if !map.contains_key(&VERSION_HEADER) {
+        return None;
+    }
     let mut values = map.get_all(&VERSION_HEADER).iter();
     let first = values.next()?.to_str().unwrap_or("?");
     let mut rest = values.map(|value| value.to_str().unwrap_or("?")).peekable();

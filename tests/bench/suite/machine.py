@@ -76,11 +76,10 @@ def need_load_generator():
 
 def build():
     """Builds everything that is measured, optimised; nothing is done when it is up to date."""
-    run("cargo", "build", "--quiet", "--release", "--package", "wakashu-function", "--package", "wakashu-indexer",
-        "--bins")
-    run("cargo", "build", "--quiet", "--release", "--package", "wakashu-indexer", "--example", "synthetic_collection",
-        "--example", "picture_stages")
-    run("cargo", "build", "--quiet", "--release", "--package", "wakashu-bench", "--bin", "floor", "--bin", "shapes")
+    run("cargo", "build", "--quiet", "--release", "--workspace", "--bins")
+    # By themselves and without buckets: with what examples need besides, cargo would build the AWS crates once more.
+    run("cargo", "build", "--quiet", "--release", "--package", "wakashu-indexer", "--no-default-features",
+        "--example", "synthetic_collection", "--example", "picture_stages")
 
 
 def build_peer(name):
