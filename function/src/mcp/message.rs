@@ -29,7 +29,7 @@ pub(crate) struct Request<'a> {
     /// The id as it was written: a JSON string or an integer.
     pub(crate) id: &'a str,
     pub(crate) method: Cow<'a, str>,
-    pub(crate) params: Params<'a>,
+    pub(crate) params: Box<Params<'a>>,
 }
 
 /// A JSON-RPC notification.
@@ -219,11 +219,10 @@ fn read_any(text: &str) -> Result<Incoming<'_>, Unreadable<'_>> {
         return refuse(id, error::invalid_request("`method` must be a string"));
     };
     let params = match wire.params {
-        None => Params::default(),
-        Some(WireParams::Good(params)) => *params,
+        Some(WireParams::Good(params)) => params,
         Some(WireParams::Bad(rule)) if id.is_some() => return refuse(id, error::invalid_request(rule)),
         // A notification is never answered, not even a bad one.
-        Some(WireParams::Bad(_)) => Params::default(),
+        Some(WireParams::Bad(_)) | None => Box::default(),
     };
     let Some(id) = id else {
         let request_id = params.request_id.filter(|_| method == "notifications/cancelled");

@@ -25,8 +25,9 @@ pub(super) fn read(text: &str) -> Option<Request<'_>> {
         _ => scanner.value(0).map(drop),
     })?;
     let id = id.filter(|id| is_id(id))?;
-    (version? == "2.0" && scanner.at == text.len()).then(|| ())?;
-    Some(Request { id, method: Cow::Borrowed(method?), params: params.unwrap_or_default() })
+    let whole = version? == "2.0" && scanner.at == text.len();
+    let request = Request { id, method: Cow::Borrowed(method?), params: params.unwrap_or_default() };
+    whole.then_some(request)
 }
 
 /// Fills a field that must not appear twice.
@@ -68,7 +69,7 @@ impl<'a> Scanner<'a> {
         let text = self.text.get(from..self.at)?;
         // What ends here with an escape, or holds a control character, is not plain.
         self.take(b'"')?;
-        (!text.bytes().fold(false, |found, byte| found | (byte < 0x20))).then_some(text)
+        (text.bytes().fold(u8::MAX, u8::min) >= 0x20).then_some(text)
     }
 
     /// Reads an object; `read` takes the value of each member.
@@ -138,14 +139,14 @@ impl<'a> Scanner<'a> {
         found.then_some(())
     }
 
-    fn params(&mut self) -> Option<Params<'a>> {
-        let mut params = Params::default();
+    fn params(&mut self) -> Option<Box<Params<'a>>> {
+        let mut params = Box::<Params<'_>>::default();
         let mut seen = 0;
         self.members(|scanner, name| {
             let Some((field, slot)) = params.slot(name) else { return scanner.value(0).map(drop) };
             match slot {
                 Slot::Value(value) => {
-                    *value = Some(scanner.value(0)?).filter(|raw| *raw != "null").map(Raw::known)
+                    *value = Some(scanner.value(0)?).filter(|raw| *raw != "null").map(Raw::known);
                 }
                 Slot::Part(part) => *part = scanner.part()?,
             }
