@@ -5,7 +5,6 @@ pub(crate) mod era;
 pub(crate) mod error;
 pub(crate) mod message;
 mod methods;
-mod plain;
 mod prompts;
 pub(crate) mod rendered;
 mod resources;
