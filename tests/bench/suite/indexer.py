@@ -29,14 +29,14 @@ def run(options):
     measure(f"{small:,} entries, 20 KiB JPEGs, warm cache", work / "small", small, work / "cache-small")
     shutil.rmtree(work / "small")
 
-    made_up(work / "large", large, 1024, 88)
+    made_up(work / "large", large, 1024, 93)
     full = measure(f"{large:,} entries, 1024 px JPEGs, cold cache", work / "large", large, work / "cache-large")
     pictures = sorted((work / "large").glob("*/*/Picture*.jpg"))
     stages = json.loads(machine.run(RELEASE / "examples/picture_stages", *pictures[:20], capture_output=True).stdout)
-    made_up(work / "large", large + 1, 1024, 88)
+    made_up(work / "large", large + 1, 1024, 93)
     new = measure(f"{large + 1:,} entries, one of them new", work / "large", large + 1, work / "cache-large")
 
-    made_up(work / "threads", threads, 1024, 88)
+    made_up(work / "threads", threads, 1024, 93)
     cores = os.cpu_count() or 1
     scaling = []
     for count in sorted({1, 2, cores // 2, cores} - {0}):
