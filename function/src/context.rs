@@ -117,8 +117,8 @@ impl RequestIds {
     }
 }
 
-/// Appends a number in hexadecimal, at least `digits` long. Every request has an id, and formatting it would cost as much
-/// as reading the request does.
+/// Appends a number in hexadecimal, at least `digits` long. Every request has an id; the formatting machinery spent 950
+/// instructions on it, a twentieth of a small answer.
 fn push_hex(text: &mut String, number: u64, digits: u32) {
     let used = (u64::BITS - number.leading_zeros()).div_ceil(4);
     for at in (0..used.max(digits)).rev() {
