@@ -50,7 +50,7 @@ pub struct PlatformRequestId(pub String);
 pub struct ClientAddress(pub IpAddr);
 
 /// Returns the router. Every path that is not here is 404.
-pub fn router(context: Arc<Context>) -> Router {
+fn router(context: Arc<Context>) -> Router {
     let guards = Arc::clone(&context);
     let router = Router::new()
         .route("/mcp", any(serve_routed_mcp))
@@ -72,7 +72,7 @@ pub fn router(context: Arc<Context>) -> Router {
 
 /// The routes, with a short way to the one that matters.
 ///
-/// Finding a route, boxing futures and bodies and noting matches costs as much as a small MCP answer itself. Where
+/// Finding a route, boxing futures and bodies and noting matches is a good part of what a small MCP answer costs. Where
 /// nothing stands before the MCP endpoint, a `POST` to it is answered at once; all else goes through the router.
 #[derive(Debug, Clone)]
 pub struct Routes {

@@ -34,7 +34,7 @@ pub use context::Context;
 pub use drill::Drill;
 pub use error::{Detail, HANDLING, Handling, McpForm, Received, ToolError};
 pub use execution::Execution;
-pub use http::{ClientAddress, PictureBase, PlatformRequestId, Routes, router};
+pub use http::{ClientAddress, PictureBase, PlatformRequestId, Routes};
 pub use index::{Index, ReadCache, ReadError};
 pub use limits::*;
 pub use rates::Rates;

@@ -12,7 +12,6 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::{Body, BodyDataStream};
 use futures_util::FutureExt as _;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -20,11 +19,10 @@ use http::{HeaderValue, Request, Response, StatusCode};
 use lambda_http::lambda_runtime::{
     self, FunctionResponse, LambdaEvent, MetadataPrelude, Runtime, StreamResponse, service_fn,
 };
-use tower_service::Service as _;
 
 use crate::config::InvokeMode;
 use crate::context::Context;
-use crate::http::{PictureBase, PlatformRequestId, router};
+use crate::http::{PictureBase, PlatformRequestId, Routes};
 use event::{Envelope, Event};
 use refreshing::Refreshing;
 
@@ -59,10 +57,10 @@ pub async fn run(
     refreshing.look(LONGEST_START).await;
     crate::log::flush();
     let door = Arc::new(Door { names_itself: context.picture_base.is_none(), mode, refreshing });
-    let router = router(context);
+    let routes = Routes::new(context);
     let handler = service_fn(move |event: LambdaEvent<Event>| {
-        let (door, router) = (Arc::clone(&door), router.clone());
-        async move { Ok::<_, Infallible>(door.answer(router, event).await) }
+        let (door, routes) = (Arc::clone(&door), routes.clone());
+        async move { Ok::<_, Infallible>(door.answer(&routes, event).await) }
     });
     Runtime::new(handler).run_concurrent().await
 }
@@ -75,7 +73,7 @@ struct Door {
 }
 
 impl Door {
-    async fn answer(&self, mut router: Router, event: LambdaEvent<Event>) -> Outgoing {
+    async fn answer(&self, routes: &Routes, event: LambdaEvent<Event>) -> Outgoing {
         let LambdaEvent { payload: event, context, .. } = event;
         let base = if self.names_itself { event.picture_base() } else { None };
         let response = match event.into_request() {
@@ -85,7 +83,7 @@ impl Door {
                     request.extensions_mut().insert(PictureBase(base));
                 }
                 self.refreshing.before_an_answer().await;
-                contained(&mut router, request).await
+                contained(routes, request).await
             }
             Err(problem) => plain(StatusCode::BAD_REQUEST, problem),
         };
@@ -114,17 +112,13 @@ impl Door {
     }
 }
 
-/// Answers through the router. The MCP endpoint contains its own panics; this is for the other paths.
-async fn contained(router: &mut Router, request: Request<Body>) -> Response<Body> {
-    let answered = AssertUnwindSafe(router.call(request)).catch_unwind().await;
-    match answered {
-        Ok(Ok(response)) => response,
-        Ok(Err(never)) => match never {},
-        Err(_) => {
-            tracing::error!("a handler panicked");
-            plain(StatusCode::INTERNAL_SERVER_ERROR, "something went wrong here; try again later")
-        }
-    }
+/// Answers through the routes. The MCP endpoint contains its own panics; this is for the other paths.
+async fn contained(routes: &Routes, request: Request<Body>) -> Response<Body> {
+    let answered = AssertUnwindSafe(Box::pin(routes.answer(request))).catch_unwind().await;
+    answered.unwrap_or_else(|_| {
+        tracing::error!("a handler panicked");
+        plain(StatusCode::INTERNAL_SERVER_ERROR, "something went wrong here; try again later")
+    })
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Response<Body> {

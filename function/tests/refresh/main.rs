@@ -11,7 +11,6 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
-    clippy::unimplemented,
     clippy::print_stdout,
     reason = "tests fail by panicking"
 )]

@@ -3,15 +3,13 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::future::{Either, select};
 use http::Request;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
-use tower_service::Service as _;
-use wakashu_function::{Access, ArchiveState, Context, router};
+use wakashu_function::{Access, ArchiveState, Context, Routes};
 
 use crate::library::{VERSIONS, library, versions_in};
 use crate::schedule::{Clock, Random, Task, run};
@@ -63,7 +61,7 @@ struct World {
     clock: Clock,
     store: Store,
     state: RefCell<Arc<ArchiveState>>,
-    router: RefCell<Router>,
+    routes: RefCell<Routes>,
     bug: Bug,
     cache_bytes: u64,
     preload_bytes: u64,
@@ -86,7 +84,7 @@ pub(crate) fn live(seed: u64, bug: Bug) -> Result<Tally, String> {
     let preload_bytes = random.pick(&[0, 0, 0, 0, 8 << 20]);
     let state = new_state(&store, cache_bytes, preload_bytes);
     let world = World {
-        router: RefCell::new(new_router(&state)),
+        routes: RefCell::new(new_routes(&state)),
         state: RefCell::new(state),
         clock: clock.clone(),
         store,
@@ -125,9 +123,9 @@ fn new_state(store: &Store, cache_bytes: u64, preload_bytes: u64) -> Arc<Archive
     Arc::new(state.with_storage(Arc::new(store.clone())))
 }
 
-fn new_router(state: &Arc<ArchiveState>) -> Router {
+fn new_routes(state: &Arc<ArchiveState>) -> Routes {
     let access = Access { loopback: true, ..Access::default() };
-    router(Arc::new(Context::new(Arc::clone(state), access, Some("http://localhost".to_owned()))))
+    Routes::new(Arc::new(Context::new(Arc::clone(state), access, Some("http://localhost".to_owned()))))
 }
 
 impl World {
@@ -170,7 +168,7 @@ impl World {
             self.tally.borrow_mut().failed_refreshes += 1;
             if self.bug == Bug::FailureForgets {
                 let state = new_state(&self.store, self.cache_bytes, self.preload_bytes);
-                *self.router.borrow_mut() = new_router(&state);
+                *self.routes.borrow_mut() = new_routes(&state);
                 *self.state.borrow_mut() = state;
             }
         }
@@ -271,8 +269,8 @@ impl World {
     }
 
     async fn send(&self, question: Question) -> Answer {
-        let mut router = self.router.borrow().clone();
-        let response = router.call(question.request()).await.unwrap();
+        let routes = self.routes.borrow().clone();
+        let response = routes.answer(question.request()).await;
         let status = response.status().as_u16();
         Answer::read(status, response.into_body().collect().await.unwrap().to_bytes())
     }

@@ -1,9 +1,8 @@
-//! Requests through the router: bytes in, HTTP out.
+//! Requests through the routes: bytes in, HTTP out.
 
 use std::cell::LazyCell;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use http::header::{CONTENT_TYPE, HOST, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
@@ -11,15 +10,14 @@ use http_body_util::BodyExt as _;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
-use tower_service::Service as _;
-use wakashu_function::{Access, ArchiveState, Context, MAX_ANSWER_BYTES, router};
+use wakashu_function::{Access, ArchiveState, Context, MAX_ANSWER_BYTES, Routes};
 use wakashu_storage::Location;
 
 use crate::archive::sample;
 
-/// A router that serves one archive, and the runtime it runs on.
+/// Routes that serve one archive, and the runtime they run on.
 pub(crate) struct Served {
-    router: Router,
+    routes: Routes,
     runtime: Runtime,
     folder: TempDir,
 }
@@ -36,20 +34,18 @@ impl Served {
     pub(crate) fn new(archive: &[u8]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
-        let router = route(&runtime, &folder, archive);
-        Self { router, runtime, folder }
+        let routes = route(&runtime, &folder, archive);
+        Self { routes, runtime, folder }
     }
 
     /// Serves another file instead.
     pub(crate) fn exchange(&mut self, archive: &[u8]) {
-        self.router = route(&self.runtime, &self.folder, archive);
+        self.routes = route(&self.runtime, &self.folder, archive);
     }
 
     pub(crate) fn ask(&self, request: Request<Body>) -> Reply {
-        let mut router = self.router.clone();
         self.runtime.block_on(async {
-            let Ok(response) = router.call(request).await;
-            let (parts, mut body) = response.into_parts();
+            let (parts, mut body) = self.routes.answer(request).await.into_parts();
             let is_stream = parts.headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream");
             let body = if is_stream {
                 // A subscription stays open; its first event is enough.
@@ -63,7 +59,7 @@ impl Served {
     }
 }
 
-fn route(runtime: &Runtime, folder: &TempDir, archive: &[u8]) -> Router {
+fn route(runtime: &Runtime, folder: &TempDir, archive: &[u8]) -> Routes {
     // Replaced by renaming: the one before may still be mapped.
     let (new, path) = (folder.path().join("new"), folder.path().join("poems.wakashu"));
     std::fs::write(&new, archive).and_then(|()| std::fs::rename(&new, &path)).expect("an archive is written");
@@ -71,7 +67,7 @@ fn route(runtime: &Runtime, folder: &TempDir, archive: &[u8]) -> Router {
     let state = Arc::new(ArchiveState::new(Some(location), 1 << 20, 0, true));
     runtime.block_on(state.refresh());
     let access = Access { loopback: true, ..Access::default() };
-    router(Arc::new(Context::new(state, access, Some("http://localhost:3000".to_owned()))))
+    Routes::new(Arc::new(Context::new(state, access, Some("http://localhost:3000".to_owned()))))
 }
 
 thread_local! {
