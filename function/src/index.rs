@@ -22,6 +22,9 @@ use wakashu_storage::{Object, StorageError, Tail};
 /// What a cached object weighs besides its bytes.
 const OVERHEAD_BYTES: u64 = 128;
 
+/// How much of the cache what is in use may take; the rest is for newcomers. Nothing larger is kept.
+const HOT_PERCENT: u32 = 97;
+
 /// How long an answer waits for one thing out of storage, whether it fetches it itself or another request does. Longer
 /// than storage takes to give up a small read, so that its own reason is what is reported; but whoever waits in line
 /// behind a failed read does not wait for a second one.
@@ -49,11 +52,13 @@ pub enum ReadError {
     /// The archive was written without this search column.
     #[error("the archive has no such search column")]
     NoColumn,
-    /// The search column does not fit into the cache.
-    #[error("a search column has {bytes} bytes; WAKASHU_CACHE_BYTES must be at least that")]
+    /// The search column does not fit into the cache, and to fetch it for every search would be too slow.
+    #[error("a search column has {bytes} bytes; WAKASHU_CACHE_BYTES must be at least {needed}")]
     ColumnTooLarge {
         /// Size of the column.
         bytes: u64,
+        /// Size of the smallest cache that holds it.
+        needed: u64,
     },
 }
 
@@ -69,7 +74,6 @@ pub struct Index {
     archive: Archive,
     held: Held,
     cache: Arc<ReadCache>,
-    columns: [OnceCell<Column>; 3],
     is_gone: AtomicBool,
 }
 
@@ -87,8 +91,8 @@ pub enum ColumnName {
 /// Where the archive's bytes are.
 #[derive(Debug)]
 enum Held {
-    /// All in memory: a mapped file, or a small archive fetched whole.
-    Whole(Bytes),
+    /// All in memory: a mapped file, or a small archive fetched whole. Its search columns need no room in the cache.
+    Whole { bytes: Bytes, columns: Box<[OnceCell<Column>; 3]> },
     /// In storage, read by range.
     Remote(Arc<dyn Object>),
 }
@@ -124,8 +128,8 @@ impl Index {
             }
             Err(error) => return Err(error.into()),
         };
-        let (cache, columns, is_gone) = (Arc::clone(cache), Default::default(), AtomicBool::new(false));
-        Ok(Self { archive, held: Held::Remote(object), cache, columns, is_gone })
+        let (cache, is_gone) = (Arc::clone(cache), AtomicBool::new(false));
+        Ok(Self { archive, held: Held::Remote(object), cache, is_gone })
     }
 
     /// Opens an archive that lies in memory as a whole.
@@ -143,8 +147,8 @@ impl Index {
             }
             Err(error) => return Err(error.into()),
         };
-        let (columns, is_gone) = (Default::default(), AtomicBool::new(false));
-        Ok(Self { archive, held: Held::Whole(whole), cache, columns, is_gone })
+        let held = Held::Whole { bytes: whole, columns: Box::default() };
+        Ok(Self { archive, held, cache, is_gone: AtomicBool::new(false) })
     }
 
     /// Returns the archive's trailer and root.
@@ -183,21 +187,21 @@ impl Index {
         let read = async {
             let bytes = match &self.held {
                 // Copied: a page must stay what was validated, whatever happens to the mapped file.
-                Held::Whole(whole) => Bytes::copy_from_slice(part(whole, chunk.page.span())),
+                Held::Whole { bytes: whole, .. } => Bytes::copy_from_slice(part(whole, chunk.page.span())),
                 Held::Remote(object) => self.read(object.as_ref(), chunk.page.span()).await?,
             };
             Ok::<_, ReadError>(Cached::Page(self.archive.page(chunk, bytes)?))
         };
         match in_time(0, self.cache.entries.get_or_insert_async(&key, read)).await? {
             Cached::Page(page) => Ok(page),
-            Cached::Picture(_) => Err(mixed_up(chunk.page.span())),
+            Cached::Picture(_) | Cached::Column(..) => Err(mixed_up(chunk.page.span())),
         }
     }
 
     /// Returns the stored base64 of renditions, in order. One that cannot be read fails by itself.
     pub async fn pictures(&self, renditions: &[&ArchivedRendition]) -> Vec<Result<Bytes, ReadError>> {
         match &self.held {
-            Held::Whole(whole) => {
+            Held::Whole { bytes: whole, .. } => {
                 renditions.iter().map(|rendition| self.picture_of(whole, rendition)).collect()
             }
             Held::Remote(object) => {
@@ -210,34 +214,50 @@ impl Index {
     /// Returns the raw bytes of an original; these are served rarely and not cached.
     pub async fn original(&self, rendition: &ArchivedRendition) -> Result<Bytes, ReadError> {
         let bytes = match &self.held {
-            Held::Whole(whole) => slice(whole, rendition.span()),
+            Held::Whole { bytes: whole, .. } => slice(whole, rendition.span()),
             Held::Remote(object) => self.read(object.as_ref(), rendition.span()).await?,
         };
         verify_original(rendition, &bytes)?;
         Ok(bytes)
     }
 
-    /// Returns a search column: verified on first use, then kept. From storage it is fetched once, and only if
-    /// it fits what the cache may hold.
+    /// Returns a search column, verified on first use and then kept: a slice of an archive in memory, or fetched from
+    /// storage into the cache.
     pub async fn column(&self, name: ColumnName) -> Result<Column, ReadError> {
         let trailer = self.archive.trailer();
-        let (cell, reference) = match (&self.columns, name) {
-            ([cell, _, _], ColumnName::Text) => (cell, trailer.text_column),
-            ([_, cell, _], ColumnName::Prompt) => (cell, trailer.prompt_column),
-            ([_, _, cell], ColumnName::Honka) => (cell, trailer.honka_column),
+        let reference = match name {
+            ColumnName::Text => trailer.text_column,
+            ColumnName::Prompt => trailer.prompt_column,
+            ColumnName::Honka => trailer.honka_column,
         };
         let reference = reference.ok_or(ReadError::NoColumn)?;
-        let read = async || {
-            let bytes = match &self.held {
-                Held::Whole(whole) => slice(whole, reference.span()),
-                Held::Remote(_) if reference.length > self.cache.capacity_bytes => {
-                    return Err(ReadError::ColumnTooLarge { bytes: reference.length });
+        let open = |bytes| Column::open(&reference, &bytes, self.archive.root().entries.to_native());
+        match &self.held {
+            Held::Whole { bytes, columns } => {
+                let cell = match (columns.as_ref(), name) {
+                    ([cell, _, _], ColumnName::Text)
+                    | ([_, cell, _], ColumnName::Prompt)
+                    | ([_, _, cell], ColumnName::Honka) => cell,
+                };
+                let opened = cell.get_or_try_init(async || open(slice(bytes, reference.span())));
+                Ok(opened.await.cloned()?)
+            }
+            Held::Remote(object) => {
+                let needed = ReadCache::capacity_for(reference.length);
+                if needed > self.cache.capacity_bytes {
+                    return Err(ReadError::ColumnTooLarge { bytes: reference.length, needed });
                 }
-                Held::Remote(object) => self.read(object.as_ref(), reference.span()).await?,
-            };
-            Ok(Column::open(&reference, &bytes, self.archive.root().entries.to_native())?)
-        };
-        in_time(reference.length, cell.get_or_try_init(read)).await.cloned()
+                let read = async {
+                    let column = open(self.read(object.as_ref(), reference.span()).await?)?;
+                    Ok::<_, ReadError>(Cached::Column(column, reference.length))
+                };
+                let fetched = self.cache.entries.get_or_insert_async(&reference.hash, read);
+                match in_time(reference.length, fetched).await? {
+                    Cached::Column(column, _) => Ok(column),
+                    Cached::Page(_) | Cached::Picture(_) => Err(mixed_up(reference.span())),
+                }
+            }
+        }
     }
 
     fn picture_of(&self, whole: &Bytes, rendition: &ArchivedRendition) -> Result<Bytes, ReadError> {
@@ -248,7 +268,7 @@ impl Index {
         };
         match self.cache.entries.get_or_insert_with(&rendition.hash(), verify)? {
             Cached::Picture(stored) => Ok(stored.bytes()),
-            Cached::Page(_) => Err(mixed_up(rendition.span())),
+            Cached::Page(_) | Cached::Column(..) => Err(mixed_up(rendition.span())),
         }
     }
 
@@ -272,7 +292,7 @@ impl Index {
                 Ok(Cached::Picture(stored)) => {
                     found.insert(hash, stored.bytes());
                 }
-                Ok(Cached::Page(_)) => {}
+                Ok(Cached::Page(_) | Cached::Column(..)) => {}
                 Err(place) => missing.push((rendition, place)),
             }
         }
@@ -392,6 +412,8 @@ fn slice(whole: &Bytes, span: Span) -> Bytes {
 enum Cached {
     Page(PageView),
     Picture(Mapped),
+    /// With its size.
+    Column(Column, u64),
 }
 
 /// A picture's bytes, and whether holding them costs memory.
@@ -421,6 +443,7 @@ impl Weighter<ContentHash, Cached> for Weight {
                 Cached::Page(page) => page.byte_length() as u64,
                 Cached::Picture(Mapped::Owned(bytes)) => bytes.len() as u64,
                 Cached::Picture(Mapped::Shared(_)) => 0,
+                Cached::Column(_, bytes) => *bytes,
             }
     }
 }
@@ -443,7 +466,7 @@ impl Hasher for HashOfHash {
     fn write_usize(&mut self, _: usize) {}
 }
 
-/// A cache of pages and pictures, bounded in bytes.
+/// A cache of pages, pictures and search columns, bounded in bytes.
 pub struct ReadCache {
     entries: Cache<ContentHash, Cached, Weight, BuildHasherDefault<HashOfHash>>,
     capacity_bytes: u64,
@@ -459,9 +482,10 @@ impl ReadCache {
     /// Returns an empty cache that holds at most `capacity_bytes`.
     #[must_use]
     pub fn new(capacity_bytes: u64) -> Self {
-        // Few shards: each takes its share of the capacity, and a large picture must fit into one.
+        // One shard: each would take its share of the capacity, and a search column must fit into one.
         let options = OptionsBuilder::new()
-            .shards(2)
+            .shards(1)
+            .hot_allocation(f64::from(HOT_PERCENT) / 100.0)
             .estimated_items_capacity(
                 usize::try_from(capacity_bytes / (16 * 1024)).unwrap_or(1024).clamp(16, 65_536),
             )
@@ -483,6 +507,11 @@ impl ReadCache {
             ),
         };
         Self { entries, capacity_bytes }
+    }
+
+    /// Returns how large a cache must be to keep something of `bytes`: the hot share must hold it.
+    fn capacity_for(bytes: u64) -> u64 {
+        (bytes + OVERHEAD_BYTES).saturating_mul(100).div_ceil(u64::from(HOT_PERCENT))
     }
 
     /// Returns how many bytes the cache holds now.

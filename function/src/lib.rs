@@ -35,7 +35,7 @@ pub use drill::Drill;
 pub use error::{Detail, HANDLING, Handling, McpForm, Received, ToolError};
 pub use execution::Execution;
 pub use http::{ClientAddress, PictureBase, PlatformRequestId, Routes};
-pub use index::{Index, ReadCache, ReadError};
+pub use index::{ColumnName, Index, ReadCache, ReadError};
 pub use limits::*;
 pub use rates::Rates;
 pub use snapshot::{DEFAULT_TITLE, IndexState, Loaded, Snapshot, shortened};

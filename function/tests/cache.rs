@@ -9,7 +9,7 @@ use wakashu_archive::{
     ArchivedRendition, ContentHash, EntryDraft, MediaType, PictureDraft, RenditionDraft, RoundDraft, Span,
     Writer,
 };
-use wakashu_function::{Index, ReadCache};
+use wakashu_function::{ColumnName, Index, ReadCache, ReadError};
 use wakashu_storage::{BoxFuture, Object, StorageError, Tail};
 
 const RANKS: u32 = 30;
@@ -58,7 +58,8 @@ fn archive() -> Arc<Counted> {
         };
         let picture =
             PictureDraft { small: rendition(1), medium: rendition(2), large: rendition(3), original: None };
-        writer.entry(EntryDraft { rank, picture: Some(picture), ..EntryDraft::default() }).unwrap();
+        let poem = format!("{rank}つ目の歌");
+        writer.entry(EntryDraft { rank, poem, picture: Some(picture), ..EntryDraft::default() }).unwrap();
     }
     let (_, bytes) = writer.finish("試し".to_owned(), String::new(), ContentHash::of(b"")).unwrap();
     Arc::new(Counted { bytes: bytes.into(), reads: AtomicUsize::new(0) })
@@ -92,6 +93,32 @@ async fn a_picture_is_kept_if_it_fits_to_the_byte() {
 }
 
 #[tokio::test]
+async fn a_search_column_is_kept_if_it_fits_to_the_byte_and_refused_otherwise() {
+    let object = archive();
+    let open = async |capacity_bytes| {
+        let cache = Arc::new(ReadCache::new(capacity_bytes));
+        let index = Index::open(Arc::clone(&object) as Arc<dyn Object>, &cache, 0).await.unwrap();
+        (cache, index)
+    };
+    let (_, index) = open(1 << 20).await;
+    let length = index.archive().trailer().text_column.unwrap().length;
+    let limit = ((length + OVERHEAD_BYTES) * 100).div_ceil(97);
+
+    let (cache, index) = open(limit).await;
+    index.column(ColumnName::Text).await.unwrap();
+    assert_eq!(cache.weight_bytes(), length + OVERHEAD_BYTES);
+    let before = object.reads.load(Ordering::Relaxed);
+    index.column(ColumnName::Text).await.unwrap();
+    assert_eq!(object.reads.load(Ordering::Relaxed), before, "it is in the cache");
+
+    let (cache, index) = open(limit - 1).await;
+    let refused = index.column(ColumnName::Text).await.unwrap_err();
+    assert!(matches!(refused, ReadError::ColumnTooLarge { needed, .. } if needed == limit), "{refused}");
+    assert_eq!(object.reads.load(Ordering::Relaxed), before, "what cannot be kept is not fetched");
+    assert_eq!(cache.weight_bytes(), 0);
+}
+
+#[tokio::test]
 async fn the_cache_never_outgrows_its_limit() {
     for capacity_bytes in [0, 1, 10_000, 100_000, 1 << 20] {
         let cache = Arc::new(ReadCache::new(capacity_bytes));
@@ -102,6 +129,10 @@ async fn the_cache_never_outgrows_its_limit() {
                 let picture = entry.picture.as_ref().unwrap();
                 let all = index.pictures(&[&picture.small, &picture.medium, &picture.large]).await;
                 assert!(all.iter().all(Result::is_ok));
+                for name in [ColumnName::Text, ColumnName::Prompt, ColumnName::Honka] {
+                    let fits = capacity_bytes >= 10_000;
+                    assert_eq!(index.column(name).await.is_ok(), fits, "{name:?} in {capacity_bytes}");
+                }
                 assert!(
                     cache.weight_bytes() <= capacity_bytes,
                     "{} of {capacity_bytes}",

@@ -41,7 +41,7 @@ pub static SETTINGS: [Setting; 20] = [
     Setting {
         name: "WAKASHU_CACHE_BYTES",
         default: "67108864",
-        what: "memory for pages, and for pictures fetched from a bucket",
+        what: "memory for pages, and for pictures and search columns fetched from a bucket",
     },
     Setting {
         name: "WAKASHU_PRELOAD_BYTES",
