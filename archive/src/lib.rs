@@ -37,6 +37,6 @@ pub use search_key::SearchKey;
 pub use trailer::{HEAD_MAGIC, TAIL_BYTES, TRAILER_BYTES, Trailer, VERSION};
 pub use writer::{
     CHUNK_ENTRIES, EntryDraft, MAX_COLUMN_BYTES, MAX_ENTRY_TEXT_BYTES, MAX_PAGE_BYTES, MAX_ROOT_BYTES,
-    MAX_STORED_PICTURE_BYTES, PROMPT_LABEL, PictureDraft, RenditionDraft, RoundDraft, WriteError, Writer,
-    Written,
+    MAX_STORED_PICTURE_BYTES, PROMPT_LABEL, PictureDraft, PreparedEntry, RenditionDraft, RoundDraft,
+    WriteError, Writer, Written,
 };

@@ -125,6 +125,74 @@ pub struct RenditionDraft {
     pub height_px: u32,
 }
 
+/// An entry whose pictures are in the form they are stored in.
+///
+/// Made from an [`EntryDraft`], at the cost of encoding and hashing its pictures. That needs no writer and can be done on
+/// another thread.
+#[derive(Debug, Clone)]
+pub struct PreparedEntry {
+    /// Without its picture.
+    draft: EntryDraft,
+    picture: Option<PreparedPicture>,
+}
+
+#[derive(Debug, Clone)]
+struct PreparedPicture {
+    small: PreparedRendition,
+    medium: PreparedRendition,
+    large: PreparedRendition,
+    original: Option<PreparedRendition>,
+}
+
+#[derive(Debug, Clone)]
+struct PreparedRendition {
+    stored: Bytes,
+    hash: ContentHash,
+    file_bytes: u32,
+    media_type: MediaType,
+    width_px: u32,
+    height_px: u32,
+}
+
+impl From<EntryDraft> for PreparedEntry {
+    fn from(mut draft: EntryDraft) -> Self {
+        let picture = draft.picture.take().as_ref().map(PreparedPicture::from);
+        Self { draft, picture }
+    }
+}
+
+impl From<&PictureDraft> for PreparedPicture {
+    fn from(draft: &PictureDraft) -> Self {
+        Self {
+            small: PreparedRendition::base64(&draft.small),
+            medium: PreparedRendition::base64(&draft.medium),
+            large: PreparedRendition::base64(&draft.large),
+            original: draft.original.as_ref().map(PreparedRendition::raw),
+        }
+    }
+}
+
+impl PreparedRendition {
+    fn base64(draft: &RenditionDraft) -> Self {
+        Self::new(STANDARD.encode(&draft.bytes).into(), draft)
+    }
+
+    fn raw(draft: &RenditionDraft) -> Self {
+        Self::new(draft.bytes.clone(), draft)
+    }
+
+    fn new(stored: Bytes, draft: &RenditionDraft) -> Self {
+        Self {
+            hash: ContentHash::of(&stored),
+            stored,
+            file_bytes: u32::try_from(draft.bytes.len()).unwrap_or(u32::MAX),
+            media_type: draft.media_type,
+            width_px: draft.width_px,
+            height_px: draft.height_px,
+        }
+    }
+}
+
 /// What was written.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -145,7 +213,7 @@ pub struct Written {
 pub struct Writer<W> {
     out: Counted<W>,
     rounds: Vec<Round>,
-    pending: Vec<EntryDraft>,
+    pending: Vec<PreparedEntry>,
     /// Poem, reading, account.
     text_column: ColumnDraft,
     prompt_column: ColumnDraft,
@@ -194,17 +262,19 @@ impl<W: Write> Writer<W> {
     }
 
     /// Adds the next entry, by rank, to the round begun last.
-    pub fn entry(&mut self, draft: EntryDraft) -> Result<(), WriteError> {
-        let out_of_order = WriteError::Order { what: "rank", name: draft.rank.to_string() };
+    pub fn entry(&mut self, entry: impl Into<PreparedEntry>) -> Result<(), WriteError> {
+        let entry = entry.into();
+        let rank = entry.draft.rank;
+        let out_of_order = WriteError::Order { what: "rank", name: rank.to_string() };
         let Some(round) = self.rounds.last_mut() else { return Err(out_of_order) };
-        let before = self.pending.last().map(|entry| entry.rank);
+        let before = self.pending.last().map(|entry| entry.draft.rank);
         let before = before.or(round.chunks.last().map(|chunk| chunk.last_rank)).unwrap_or(0);
-        if draft.rank <= before || draft.rank > MAX_RANK {
+        if rank <= before || rank > MAX_RANK {
             return Err(out_of_order);
         }
         round.entries += 1;
-        round.pictures += u32::from(draft.picture.is_some());
-        self.pending.push(draft);
+        round.pictures += u32::from(entry.picture.is_some());
+        self.pending.push(entry);
         if self.pending.len() == CHUNK_ENTRIES {
             self.flush_chunk()?;
         }
@@ -247,28 +317,27 @@ impl<W: Write> Writer<W> {
 
     /// Writes the pending entries as one chunk: pictures small, medium, large, originals, then the page.
     fn flush_chunk(&mut self) -> Result<(), WriteError> {
-        let drafts = std::mem::take(&mut self.pending);
-        let (Some(first), Some(last)) = (drafts.first(), drafts.last()) else { return Ok(()) };
-        let (first_rank, last_rank) = (first.rank, last.rank);
+        let pending = std::mem::take(&mut self.pending);
+        let (Some(first), Some(last)) = (pending.first(), pending.last()) else { return Ok(()) };
+        let (first_rank, last_rank) = (first.draft.rank, last.draft.rank);
 
-        let mut group = Group { out: &mut self.out, written: BTreeMap::new(), base64: String::new() };
-        let pictures = || drafts.iter().filter_map(|draft| draft.picture.as_ref());
-        let small = pictures().map(|picture| group.base64(&picture.small)).collect::<Result<Vec<_>, _>>()?;
-        let medium =
-            pictures().map(|picture| group.base64(&picture.medium)).collect::<Result<Vec<_>, _>>()?;
-        let large = pictures().map(|picture| group.base64(&picture.large)).collect::<Result<Vec<_>, _>>()?;
+        let mut group = Group { out: &mut self.out, written: BTreeMap::new() };
+        let pictures = || pending.iter().filter_map(|entry| entry.picture.as_ref());
+        let small = pictures().map(|picture| group.store(&picture.small)).collect::<Result<Vec<_>, _>>()?;
+        let medium = pictures().map(|picture| group.store(&picture.medium)).collect::<Result<Vec<_>, _>>()?;
+        let large = pictures().map(|picture| group.store(&picture.large)).collect::<Result<Vec<_>, _>>()?;
         let original = pictures()
-            .map(|picture| picture.original.as_ref().map(|original| group.raw(original)).transpose())
+            .map(|picture| picture.original.as_ref().map(|original| group.store(original)).transpose())
             .collect::<Result<Vec<_>, _>>()?;
         let mut renditions = small.into_iter().zip(medium).zip(large).zip(original);
 
-        let mut entries = Vec::with_capacity(drafts.len());
-        for draft in &drafts {
+        let mut entries = Vec::with_capacity(pending.len());
+        for PreparedEntry { draft, picture } in &pending {
             let yomi = draft.yomi.as_deref().unwrap_or_default();
             self.text_column.push([draft.poem.as_str(), yomi, &draft.account].into_iter());
             self.prompt_column.push([draft.prompt.as_str()].into_iter());
             self.honka_column.push(draft.honka.iter().map(String::as_str));
-            let picture = draft.picture.as_ref().and_then(|_| renditions.next());
+            let picture = picture.as_ref().and_then(|_| renditions.next());
             let picture = picture.map(|(((small, medium), large), original)| Picture {
                 small,
                 medium,
@@ -347,37 +416,22 @@ fn append(text: &mut String, part: &str) -> Result<TextRange, WriteError> {
 struct Group<'a, W> {
     out: &'a mut Counted<W>,
     written: BTreeMap<ContentHash, Reference>,
-    base64: String,
 }
 
 impl<W: Write> Group<'_, W> {
-    fn base64(&mut self, draft: &RenditionDraft) -> Result<Rendition, WriteError> {
-        let mut base64 = std::mem::take(&mut self.base64);
-        base64.clear();
-        STANDARD.encode_string(&draft.bytes, &mut base64);
-        let rendition = self.store(base64.as_bytes(), draft);
-        self.base64 = base64;
-        rendition
-    }
-
-    fn raw(&mut self, draft: &RenditionDraft) -> Result<Rendition, WriteError> {
-        self.store(&draft.bytes, draft)
-    }
-
-    fn store(&mut self, stored: &[u8], draft: &RenditionDraft) -> Result<Rendition, WriteError> {
-        let hash = ContentHash::of(stored);
-        let stored = match self.written.get(&hash) {
+    fn store(&mut self, prepared: &PreparedRendition) -> Result<Rendition, WriteError> {
+        let PreparedRendition { stored, hash, file_bytes, media_type, width_px, height_px } = prepared;
+        let stored = match self.written.get(hash) {
             Some(reference) => *reference,
-            None => self.out.hashed_section(stored, hash, "a picture", MAX_STORED_PICTURE_BYTES)?,
+            None => self.out.hashed_section(stored, *hash, "a picture", MAX_STORED_PICTURE_BYTES)?,
         };
-        self.written.insert(hash, stored);
-        let file_bytes = u32::try_from(draft.bytes.len()).unwrap_or(u32::MAX);
+        self.written.insert(*hash, stored);
         Ok(Rendition {
             stored,
-            file_bytes,
-            width_px: draft.width_px,
-            height_px: draft.height_px,
-            media_type: draft.media_type,
+            file_bytes: *file_bytes,
+            width_px: *width_px,
+            height_px: *height_px,
+            media_type: *media_type,
         })
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use wakashu_archive::{ContentHash, EntryDraft, MAX_STORED_PICTURE_BYTES, PictureDraft, RenditionDraft};
 
-use crate::picture::{self, Cache, Encoded, Origin, Renditions, Settings};
+use crate::picture::{self, Cache, Encoded, Origin, Renditions, Settings, Source};
 use crate::pipeline::Budget;
 use crate::problem::Problem;
 use crate::walk::text_data::{self, MAX_TEXT_FILE_BYTES};
@@ -70,7 +70,7 @@ impl EntryReader<'_> {
         let path = directory.join(plan.text_name());
         let read = read_bounded(&self.root.join(&path), MAX_TEXT_FILE_BYTES).map_err(|fault| vec![fault]);
         let parsed = read.and_then(|bytes| {
-            loaded.inputs.push(input(&path, &bytes));
+            loaded.inputs.push(input(&path, ContentHash::of(&bytes), &bytes));
             text_data::parse(&bytes, plan.rank)
         });
         match parsed {
@@ -93,8 +93,9 @@ impl EntryReader<'_> {
                 return None;
             }
         };
-        loaded.inputs.push(input(&path, &bytes));
-        match self.look_at(&bytes) {
+        let source = Source::new(&bytes);
+        loaded.inputs.push(input(&path, source.hash(), &bytes));
+        match self.look_at(&source) {
             Ok(Some((renditions, origin))) => {
                 loaded.origin = Some(origin);
                 Some(renditions)
@@ -107,7 +108,8 @@ impl EntryReader<'_> {
         }
     }
 
-    fn look_at(&self, bytes: &[u8]) -> Result<Option<(Renditions, Origin)>, picture::Problem> {
+    fn look_at(&self, source: &Source<'_>) -> Result<Option<(Renditions, Origin)>, picture::Problem> {
+        let bytes = source.bytes();
         let header = picture::header(bytes, self.settings)?;
         if matches!(self.depth, Depth::Header) {
             return Ok(None);
@@ -119,13 +121,13 @@ impl EntryReader<'_> {
                 let (width, height) = (header.width, header.height);
                 picture::verify(bytes, header.format, width, height, self.settings).map(|()| None)
             }
-            Depth::Render(cache) => cache.renditions(bytes, self.settings).map(Some),
+            Depth::Render(cache) => cache.renditions(source, self.settings).map(Some),
         }
     }
 }
 
-fn input(path: &Path, bytes: &[u8]) -> InputFile {
-    InputFile { path: PathBuf::from(path), hash: ContentHash::of(bytes), bytes: bytes.len() as u64 }
+fn input(path: &Path, hash: ContentHash, bytes: &[u8]) -> InputFile {
+    InputFile { path: PathBuf::from(path), hash, bytes: bytes.len() as u64 }
 }
 
 fn picture_draft(renditions: Renditions) -> PictureDraft {

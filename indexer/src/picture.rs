@@ -28,7 +28,7 @@ use bytes::Bytes;
 pub use wakashu_archive::MediaType;
 
 use bounds::{Bounds, LARGE, MEDIUM, SMALL};
-pub use cache::{Cache, Origin};
+pub use cache::{Cache, Origin, Source};
 use container::Purpose;
 pub use header::{Header, decoding_cost_bytes, header};
 use orient::Orientation;

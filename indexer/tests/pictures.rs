@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
 use serde::Deserialize;
 use wakashu_indexer::picture::{
-    Cache, Channels, Encoded, MediaType, Origin, Problem, Raster, Renditions, Settings, decoding_cost_bytes,
-    header, render, sniff, upright_pixels, verify,
+    Cache, Channels, Encoded, MediaType, Origin, Problem, Raster, Renditions, Settings, Source,
+    decoding_cost_bytes, header, render, sniff, upright_pixels, verify,
 };
 
 /// One line of `fixtures/pictures/manifest.json`.
@@ -365,20 +365,26 @@ fn the_cache_returns_what_was_rendered_whatever_happens_to_it() {
     let fresh = render(&source, &settings).unwrap();
 
     let cache = Cache::open(directory.path());
-    assert_eq!(cache.renditions(&source, &settings).unwrap(), (fresh.clone(), Origin::Rendered));
-    assert_eq!(cache.renditions(&source, &settings).unwrap(), (fresh.clone(), Origin::Cached));
+    assert_eq!(
+        cache.renditions(&Source::new(&source), &settings).unwrap(),
+        (fresh.clone(), Origin::Rendered)
+    );
+    assert_eq!(cache.renditions(&Source::new(&source), &settings).unwrap(), (fresh.clone(), Origin::Cached));
     let other = Settings { keep_metadata: true, ..settings.clone() };
-    assert_eq!(cache.renditions(&source, &other).unwrap().1, Origin::Rendered);
+    assert_eq!(cache.renditions(&Source::new(&source), &other).unwrap().1, Origin::Rendered);
 
     for file in files_in(directory.path()) {
         fs::write(file, b"not an entry").unwrap();
     }
-    assert_eq!(cache.renditions(&source, &settings).unwrap(), (fresh.clone(), Origin::Rendered));
-    assert_eq!(cache.renditions(&source, &settings).unwrap(), (fresh, Origin::Cached));
+    assert_eq!(
+        cache.renditions(&Source::new(&source), &settings).unwrap(),
+        (fresh.clone(), Origin::Rendered)
+    );
+    assert_eq!(cache.renditions(&Source::new(&source), &settings).unwrap(), (fresh, Origin::Cached));
 
     // What is in the cache is still subject to the limit of the day.
     let strict = Settings { max_pixels: 10, ..settings };
-    assert!(matches!(cache.renditions(&source, &strict), Err(Problem::TooManyPixels { .. })));
+    assert!(matches!(cache.renditions(&Source::new(&source), &strict), Err(Problem::TooManyPixels { .. })));
 }
 
 #[test]
@@ -391,7 +397,7 @@ fn one_cache_serves_many_builds_at_once() {
             scope.spawn(|| {
                 let cache = Cache::open(directory.path());
                 for source in &sources {
-                    let (renditions, _) = cache.renditions(source, &settings).unwrap();
+                    let (renditions, _) = cache.renditions(&Source::new(source), &settings).unwrap();
                     assert_eq!(renditions, render(source, &settings).unwrap());
                 }
             });
@@ -399,7 +405,7 @@ fn one_cache_serves_many_builds_at_once() {
     });
     let cache = Cache::open(directory.path());
     for source in &sources {
-        assert_eq!(cache.renditions(source, &settings).unwrap().1, Origin::Cached);
+        assert_eq!(cache.renditions(&Source::new(source), &settings).unwrap().1, Origin::Cached);
     }
     let temporary = |file: &PathBuf| file.extension().is_some();
     assert!(!files_in(directory.path()).iter().any(temporary), "no temporary files stay");
@@ -413,7 +419,10 @@ fn a_cache_that_cannot_be_written_is_done_without() {
     let source = fixture("png-rgb8.png");
     for cache in [Cache::open(&file.join("cache")), Cache::disabled()] {
         for _ in 0..2 {
-            assert_eq!(cache.renditions(&source, &Settings::default()).unwrap().1, Origin::Rendered);
+            assert_eq!(
+                cache.renditions(&Source::new(&source), &Settings::default()).unwrap().1,
+                Origin::Rendered
+            );
         }
     }
 }

@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
+use std::ops::{AddAssign, ControlFlow};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::Serialize;
-use wakashu_archive::{ContentHash, EntryDraft, PictureDraft, RoundDraft, WriteError, Writer};
+use wakashu_archive::{
+    ContentHash, PictureDraft, PreparedEntry, RenditionDraft, RoundDraft, WriteError, Writer,
+};
 
 use super::Status;
 use crate::cli::{BuildArguments, PictureArguments};
@@ -164,21 +166,33 @@ pub struct RenditionFigures {
     pub bytes: u64,
 }
 
-impl RenditionFigures {
-    fn add(&mut self, bytes: &[u8]) {
-        self.count += 1;
-        self.bytes += bytes.len() as u64;
+impl PictureFigures {
+    /// Counts one picture.
+    fn of(picture: &PictureDraft) -> Self {
+        let one =
+            |rendition: &RenditionDraft| RenditionFigures { count: 1, bytes: rendition.bytes.len() as u64 };
+        Self {
+            small: one(&picture.small),
+            medium: one(&picture.medium),
+            large: one(&picture.large),
+            original: picture.original.as_ref().map(one).unwrap_or_default(),
+        }
     }
 }
 
-impl PictureFigures {
-    fn add(&mut self, picture: &PictureDraft) {
-        self.small.add(&picture.small.bytes);
-        self.medium.add(&picture.medium.bytes);
-        self.large.add(&picture.large.bytes);
-        if let Some(original) = &picture.original {
-            self.original.add(&original.bytes);
-        }
+impl AddAssign for PictureFigures {
+    fn add_assign(&mut self, more: Self) {
+        self.small += more.small;
+        self.medium += more.medium;
+        self.large += more.large;
+        self.original += more.original;
+    }
+}
+
+impl AddAssign for RenditionFigures {
+    fn add_assign(&mut self, more: Self) {
+        self.count += more.count;
+        self.bytes += more.bytes;
     }
 }
 
@@ -245,10 +259,10 @@ pub fn build(request: &BuildRequest, report: &Report) -> Result<BuildOutcome, Bu
         request.threads,
         window,
         jobs,
-        |(position, round, plan)| (position, plan.path(round), reader.load(round, plan)),
-        |(position, path, loaded)| {
+        |(position, round, plan)| (position, plan.path(round), Prepared::from(reader.load(round, plan))),
+        |(position, path, prepared)| {
             progress.advance();
-            match assembly.add(position, &path, loaded) {
+            match assembly.add(position, &path, prepared) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     failure = Some(error);
@@ -275,6 +289,25 @@ pub fn build(request: &BuildRequest, report: &Report) -> Result<BuildOutcome, Bu
     problem::sort(&mut problems);
     summary.seconds = started.elapsed().as_secs_f64();
     Ok(BuildOutcome { archive, summary, tally: Tally::of(&problems), left_out, problems })
+}
+
+/// An entry as the worker threads leave it to the one that writes.
+struct Prepared {
+    /// The entry, if it goes into the archive.
+    entry: Option<PreparedEntry>,
+    /// Its picture.
+    pictures: PictureFigures,
+    /// Everything else, without the draft.
+    loaded: Loaded,
+}
+
+impl From<Loaded> for Prepared {
+    fn from(mut loaded: Loaded) -> Self {
+        let draft = loaded.draft.take();
+        let picture = draft.as_ref().and_then(|draft| draft.picture.as_ref());
+        let pictures = picture.map(PictureFigures::of).unwrap_or_default();
+        Self { entry: draft.map(PreparedEntry::from), pictures, loaded }
+    }
 }
 
 /// The archive in the making, on the thread that writes.
@@ -325,7 +358,8 @@ impl<'a> Assembly<'a> {
     }
 
     /// Adds the next entry, in reading order.
-    fn add(&mut self, round: usize, path: &Path, loaded: Loaded) -> Result<(), WriteError> {
+    fn add(&mut self, round: usize, path: &Path, prepared: Prepared) -> Result<(), WriteError> {
+        let Prepared { entry, pictures, loaded } = prepared;
         self.begin_rounds(round + 1)?;
         self.summary.bytes_in += loaded.inputs.iter().map(|input| input.bytes).sum::<u64>();
         match loaded.origin {
@@ -337,13 +371,14 @@ impl<'a> Assembly<'a> {
             self.problems.extend(loaded.problems);
             self.give_up_if_failed();
         }
-        let Some(draft) = loaded.draft else {
+        let Some(entry) = entry else {
             self.left_out.push(printable_path(path));
             return Ok(());
         };
         loaded.inputs.iter().for_each(|input| self.built_from.file(input));
-        self.count(&draft);
-        if let Some(writer) = &mut self.writer { writer.entry(draft) } else { Ok(()) }
+        self.summary.entries += 1;
+        self.summary.pictures += pictures;
+        if let Some(writer) = &mut self.writer { writer.entry(entry) } else { Ok(()) }
     }
 
     /// Begins the rounds before `until` that are not begun yet; empty ones are served as they are.
@@ -379,13 +414,6 @@ impl<'a> Assembly<'a> {
             None => None,
         };
         Ok(Assembled { summary: self.summary, left_out: self.left_out, problems: self.problems, written })
-    }
-
-    fn count(&mut self, draft: &EntryDraft) {
-        self.summary.entries += 1;
-        if let Some(picture) = &draft.picture {
-            self.summary.pictures.add(picture);
-        }
     }
 
     fn give_up_if_failed(&mut self) {

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use wakashu_archive::ContentHash;
+
 use super::{ENCODER_VERSION, Problem, Renditions, Settings, header, render};
 
 mod entry;
@@ -28,6 +30,33 @@ pub enum Origin {
     Cached,
     /// They were made now.
     Rendered,
+}
+
+/// A picture file and its hash, which is dear enough to be made only once.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    bytes: &'a [u8],
+    hash: ContentHash,
+}
+
+impl<'a> Source<'a> {
+    /// Hashes a picture file.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, hash: ContentHash::of(bytes) }
+    }
+
+    /// Returns the file.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Returns the hash of the file.
+    #[must_use]
+    pub fn hash(&self) -> ContentHash {
+        self.hash
+    }
 }
 
 /// Keeps renditions in a directory. Safe to share between threads and between processes.
@@ -60,13 +89,18 @@ impl Cache {
     }
 
     /// Returns the renditions of a picture, made only if they are not in the cache.
-    pub fn renditions(&self, source: &[u8], settings: &Settings) -> Result<(Renditions, Origin), Problem> {
+    pub fn renditions(
+        &self,
+        source: &Source<'_>,
+        settings: &Settings,
+    ) -> Result<(Renditions, Origin), Problem> {
+        let Source { bytes: source, hash } = *source;
         let Some(directory) = &self.directory else {
             return Ok((render(source, settings)?, Origin::Rendered));
         };
         // The limit holds for what was rendered under another one, too; the header is cheap.
         header(source, settings)?;
-        let path = entry_path(directory, source, settings);
+        let path = entry_path(directory, hash, settings);
         if let Some(renditions) = read_entry(&path, source) {
             return Ok((renditions, Origin::Cached));
         }
@@ -84,12 +118,12 @@ impl Cache {
     }
 }
 
-fn entry_path(directory: &Path, source: &[u8], settings: &Settings) -> PathBuf {
+fn entry_path(directory: &Path, source: ContentHash, settings: &Settings) -> PathBuf {
     let Settings { max_pixels: _, keep_metadata, originals } = settings;
-    let mut hasher = blake3::Hasher::new_derive_key("wakashu picture cache 1");
+    let mut hasher = blake3::Hasher::new_derive_key("wakashu picture cache 2");
     hasher.update(ENCODER_VERSION.as_bytes());
     hasher.update(&[0, u8::from(*keep_metadata), u8::from(*originals)]);
-    hasher.update(source);
+    hasher.update(&source.0);
     let name = hasher.finalize().to_hex();
     let (shard, rest) = name.split_at_checked(2).unwrap_or(("", &name));
     directory.join(shard).join(rest)
@@ -178,14 +212,12 @@ mod tests {
     fn the_key_follows_everything_the_renditions_follow_from() {
         let directory = Path::new("cache");
         let plain = Settings::default();
-        let base = entry_path(directory, b"source", &plain);
-        assert_ne!(base, entry_path(directory, b"other", &plain));
-        assert_ne!(
-            base,
-            entry_path(directory, b"source", &Settings { keep_metadata: true, ..plain.clone() })
-        );
-        assert_ne!(base, entry_path(directory, b"source", &Settings { originals: true, ..plain.clone() }));
+        let source = ContentHash::of(b"source");
+        let base = entry_path(directory, source, &plain);
+        assert_ne!(base, entry_path(directory, ContentHash::of(b"other"), &plain));
+        assert_ne!(base, entry_path(directory, source, &Settings { keep_metadata: true, ..plain.clone() }));
+        assert_ne!(base, entry_path(directory, source, &Settings { originals: true, ..plain.clone() }));
         // The limit is checked anew each time.
-        assert_eq!(base, entry_path(directory, b"source", &Settings { max_pixels: 1, ..plain }));
+        assert_eq!(base, entry_path(directory, source, &Settings { max_pixels: 1, ..plain }));
     }
 }
