@@ -13,14 +13,14 @@ pub struct ContentHash(pub [u8; 32]);
 impl ContentHash {
     /// Returns the hash as 64 lower-case hex digits.
     #[must_use]
-    pub fn to_hex(self) -> Hex {
-        let mut digits = [0; 64];
-        for (pair, byte) in digits.chunks_exact_mut(2).zip(self.0) {
-            if let [high, low] = pair {
-                (*high, *low) = (hex_digit(byte >> 4), hex_digit(byte & 15));
-            }
-        }
-        Hex(digits)
+    pub fn to_hex(self) -> Hex<64> {
+        Hex::of(self)
+    }
+
+    /// Returns the first sixteen digits, by which links name a hash.
+    #[must_use]
+    pub fn to_short_hex(self) -> Hex<16> {
+        Hex::of(self)
     }
 
     /// Returns the hash of `bytes`.
@@ -34,21 +34,25 @@ fn hex_digit(nibble: u8) -> u8 {
     if nibble < 10 { b'0' + nibble } else { b'a' - 10 + nibble }
 }
 
-/// A hash written out, without an allocation.
+/// The first digits of a hash written out, without an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hex([u8; 64]);
+pub struct Hex<const DIGITS: usize>([u8; DIGITS]);
 
-impl Hex {
+impl<const DIGITS: usize> Hex<DIGITS> {
+    fn of(hash: ContentHash) -> Self {
+        let mut digits = [0; DIGITS];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(hash.0) {
+            if let [high, low] = pair {
+                (*high, *low) = (hex_digit(byte >> 4), hex_digit(byte & 15));
+            }
+        }
+        Self(digits)
+    }
+
     /// Returns the digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
-    }
-
-    /// Returns the first sixteen digits, by which people and links name a hash.
-    #[must_use]
-    pub fn short(&self) -> &str {
-        self.as_str().get(..16).unwrap_or_default()
     }
 }
 

@@ -8,9 +8,8 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 ///
 /// Only what JSON requires is escaped; all other characters stay as they are.
 pub fn escape_into(out: &mut String, text: &str) {
-    // Nearly all text needs no escape. Looking at all bytes without stopping lets the compiler look at many at a time.
-    let special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
-    if !text.bytes().fold(false, |found, byte| found | special(byte)) {
+    // Nearly all text needs no escape.
+    if !needs_escape(text.as_bytes()) {
         out.push_str(text);
         return;
     }
@@ -39,6 +38,20 @@ pub fn escape_into(out: &mut String, text: &str) {
         plain_from = at + 1;
     }
     out.push_str(text.get(plain_from..).unwrap_or_default());
+}
+
+/// Tells whether any byte must be escaped, eight at a time: the log and the links have many short texts.
+fn needs_escape(text: &[u8]) -> bool {
+    const fn all(byte: u8) -> u64 {
+        u64::from_ne_bytes([byte; 8])
+    }
+    // Sets the top bit of every byte below `limit`, and perhaps of bytes above one that is; `limit` is at most 0x80.
+    let below = |bytes: u64, limit: u8| bytes.wrapping_sub(all(limit)) & !bytes & all(0x80);
+    let special =
+        |bytes: u64| below(bytes, 0x20) | below(bytes ^ all(b'"'), 1) | below(bytes ^ all(b'\\'), 1);
+    let (eights, rest) = text.as_chunks();
+    eights.iter().fold(0, |found, eight| found | special(u64::from_ne_bytes(*eight))) != 0
+        || rest.iter().any(|byte| matches!(byte, 0..0x20 | b'"' | b'\\'))
 }
 
 /// Returns the text that `escaped` stands for; borrowed when nothing was escaped.
@@ -124,6 +137,20 @@ mod tests {
     fn raw_quotes_controls_and_broken_escapes_are_noticed() {
         for text in ["\"", "\n", "\\", "\\x", "\\u00", "\\u0041", "\\u+001", "a\\\\\\"] {
             assert!(!is_escaped(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn every_byte_that_needs_it_is_noticed_wherever_it_stands() {
+        for byte in 0..=255_u8 {
+            for length in 1..20 {
+                for at in 0..length {
+                    let mut text = vec![b'~'; length];
+                    text[at] = byte;
+                    let special = byte < 0x20 || byte == b'"' || byte == b'\\';
+                    assert_eq!(needs_escape(&text), special, "{byte:#x} at {at} of {length}");
+                }
+            }
         }
     }
 

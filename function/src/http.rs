@@ -98,7 +98,7 @@ impl Routes {
         if !self.guarded && request.method() == Method::POST && request.uri().path() == "/mcp" {
             return serve_mcp(&self.context, request).await;
         }
-        let answered = self.router.clone().call(request.map(Body::new)).await;
+        let answered = Box::pin(self.router.clone().call(request.map(Body::new))).await;
         answered.unwrap_or_else(|never: Infallible| match never {})
     }
 }
@@ -131,7 +131,7 @@ async fn serve_mcp(
         scope: parts.extensions.get::<Scope>().copied().unwrap_or_default(),
         request_id: &request_id,
     };
-    let (mut response, bytes) = answer_mcp(context, &parts.method, body, door, &mut log).await;
+    let (mut response, bytes) = answer_mcp(context, &parts.method, body, &door, &mut log).await;
     if parts.method != Method::POST {
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
     }
@@ -156,7 +156,7 @@ async fn answer_mcp(
     context: &Context,
     method: &Method,
     body: impl http_body::Body<Data = Bytes>,
-    door: Door<'_>,
+    door: &Door<'_>,
     log: &mut RequestLog,
 ) -> (Response<Body>, usize) {
     let headers = door.headers;

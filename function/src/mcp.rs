@@ -78,22 +78,29 @@ impl Reply {
     }
 }
 
+// The state of a call is moved about before it is first polled, so what is rarely needed is boxed here and below.
+
 /// Answers one body. Should the archive turn out to be gone from storage, the pointer is read again and the body
 /// answered once more.
-pub(crate) async fn answer(body: &[u8], door: Door<'_>, state: &ArchiveState, log: &mut RequestLog) -> Reply {
+pub(crate) async fn answer(
+    body: &[u8],
+    door: &Door<'_>,
+    state: &ArchiveState,
+    log: &mut RequestLog,
+) -> Reply {
     let reply = answer_once(body, door, log).await;
     let Some(index) = door.snapshot.index().filter(|index| index.is_gone()) else { return reply };
-    state.refresh().await;
+    Box::pin(state.refresh()).await;
     index.look_again();
     let snapshot = state.current();
-    answer_once(body, Door { snapshot: &snapshot, ..door }, log).await
+    Box::pin(answer_once(body, &Door { snapshot: &snapshot, ..*door }, log)).await
 }
 
 /// Answers a message, or a batch where the revision has batches.
-async fn answer_once(body: &[u8], door: Door<'_>, log: &mut RequestLog) -> Reply {
+async fn answer_once(body: &[u8], door: &Door<'_>, log: &mut RequestLog) -> Reply {
     match message::split(body) {
         Ok(Body::Single(text)) => answer_message(text, door, log).await,
-        Ok(Body::Batch(messages)) => answer_batch(&messages, door, log).await,
+        Ok(Body::Batch(messages)) => Box::pin(answer_batch(&messages, door, log)).await,
         Err(error) => refuse(&error, None, log),
     }
 }
@@ -103,7 +110,7 @@ fn refuse(error: &RpcError, id: Option<&str>, log: &mut RequestLog) -> Reply {
     Reply::error(error, id)
 }
 
-async fn answer_message(text: &str, door: Door<'_>, log: &mut RequestLog) -> Reply {
+async fn answer_message(text: &str, door: &Door<'_>, log: &mut RequestLog) -> Reply {
     let headers = door.headers.map(Headers::read);
     match message::read(text) {
         Ok(Incoming::Request(request)) => answer_request(&request, headers.as_ref(), door, log).await,
@@ -128,7 +135,7 @@ async fn answer_message(text: &str, door: Door<'_>, log: &mut RequestLog) -> Rep
 async fn answer_request(
     request: &Request<'_>,
     headers: Option<&Headers<'_>>,
-    door: Door<'_>,
+    door: &Door<'_>,
     log: &mut RequestLog,
 ) -> Reply {
     log.set_method(&request.method);
@@ -168,7 +175,7 @@ async fn answer_request(
     Reply { status: 200, answer: Some(out), then: Then::Nothing }
 }
 
-async fn answer_batch(messages: &[Raw<'_>], door: Door<'_>, log: &mut RequestLog) -> Reply {
+async fn answer_batch(messages: &[Raw<'_>], door: &Door<'_>, log: &mut RequestLog) -> Reply {
     log.method = "batch";
     let headers = door.headers.map(Headers::read);
     let revision = match headers.as_ref().and_then(Headers::version) {
@@ -196,9 +203,7 @@ async fn answer_batch(messages: &[Raw<'_>], door: Door<'_>, log: &mut RequestLog
             return refuse(&error::invalid_request("this message cannot be part of a batch"), None, log);
         }
         let reply = match read {
-            Ok(Incoming::Request(request)) => {
-                Box::pin(answer_request(&request, headers.as_ref(), door, log)).await
-            }
+            Ok(Incoming::Request(request)) => answer_request(&request, headers.as_ref(), door, log).await,
             Ok(Incoming::Notification(_) | Incoming::Response) => Reply::accepted(),
             Err(Unreadable { id, error }) => Reply::error(&error, id),
         };

@@ -2,11 +2,14 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::Duration;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
+use hyper::rt::{Sleep, Timer};
 use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -16,6 +19,9 @@ use crate::limits::{MAX_HEAD_BYTES, MAX_HEADERS};
 
 /// How long a client may take to send its headers.
 const HEADER_DEADLINE: Duration = Duration::from_secs(15);
+
+/// How often a connection is reminded to look at the clock.
+const TICK: Duration = Duration::from_secs(5);
 
 /// How long answers under way may take after the stop was asked for.
 const CLOSING_DEADLINE: Duration = Duration::from_secs(10);
@@ -29,10 +35,11 @@ pub async fn serve(
     names_clients: bool,
     stop: impl Future<Output = ()>,
 ) {
+    let routes = Arc::new(routes);
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(most_connections));
     let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(HEADER_DEADLINE);
+    server.timer(TickedTimer).header_read_timeout(HEADER_DEADLINE);
     server.max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD_BYTES);
     // Who says that it will send no more still waits for its answer. It looks like one who hung up, whose call thus
     // runs to its end; calls are short, and their time is limited.
@@ -58,18 +65,18 @@ pub async fn serve(
         };
         // Answers are written whole; waiting for more would only delay them.
         let _ = stream.set_nodelay(true);
-        let routes = routes.clone();
+        let routes = Arc::clone(&routes);
         let service = hyper::service::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
             if names_clients {
                 request.extensions_mut().insert(ClientAddress(client));
             }
-            let routes = routes.clone();
+            let routes = Arc::clone(&routes);
             async move { Ok::<_, Infallible>(routes.answer(request).await) }
         });
         let connection = graceful.watch(server.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
             // What goes wrong on one connection is its client's affair.
-            if let Err(error) = connection.await {
+            if let Err(error) = with_ticks(connection).await {
                 tracing::debug!(detail = %error, "a connection ended early");
             }
             drop(place);
@@ -78,6 +85,49 @@ pub async fn serve(
     drop(listener);
     if tokio::time::timeout(CLOSING_DEADLINE, graceful.shutdown()).await.is_err() {
         tracing::warn!("some answers were still under way when the server stopped");
+    }
+}
+
+/// Runs a connection, and has it look at the clock every [`TICK`].
+async fn with_ticks<T>(connection: impl Future<Output = T>) -> T {
+    let mut connection = pin!(connection);
+    let mut ticks = tokio::time::interval(TICK);
+    loop {
+        tokio::select! {
+            biased;
+            ended = &mut connection => return ended,
+            _ = ticks.tick() => {}
+        }
+    }
+}
+
+/// Deadlines that are looked at, but wake nobody; [`with_ticks`] does.
+///
+/// Hyper sets one for the headers of every request, and takes it back a moment later. To put each into tokio's timer and
+/// out again was a good part of what a small answer cost.
+#[derive(Debug)]
+struct TickedTimer;
+
+#[derive(Debug)]
+struct TickedSleep(Instant);
+
+impl Timer for TickedTimer {
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
+        self.sleep_until(Instant::now() + duration)
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
+        Box::pin(TickedSleep(deadline))
+    }
+}
+
+impl Sleep for TickedSleep {}
+
+impl Future for TickedSleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        if Instant::now() < self.0 { Poll::Pending } else { Poll::Ready(()) }
     }
 }
 

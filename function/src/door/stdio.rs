@@ -187,7 +187,7 @@ async fn answer_line(context: &Context, line: &[u8], remembered: Revision) -> (R
         scope: Scope::Read,
         request_id: &request_id,
     };
-    let reply = mcp::answer(line, door, &context.state, &mut log).await;
+    let reply = mcp::answer(line, &door, &context.state, &mut log).await;
     let bytes = reply.answer.as_ref().map_or(0, Answer::len);
     tracing::info!(
         request = &*request_id,

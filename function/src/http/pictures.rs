@@ -107,7 +107,7 @@ async fn answer(
     let unchanged = known.into_iter().any(|tag| tag == etag || tag == "*");
 
     let mut response = Response::new(Body::empty());
-    let lasting = parameter("v") == Some(rendition.hash().to_hex().short());
+    let lasting = parameter("v") == Some(rendition.hash().to_short_hex().as_str());
     response.headers_mut().insert(CACHE_CONTROL, if lasting { FOREVER } else { A_WHILE });
     if let Ok(etag) = HeaderValue::from_str(&etag) {
         response.headers_mut().insert(ETAG, etag);

@@ -18,7 +18,7 @@ const MAX_VALUES: usize = 100;
 /// Suggestions for how a round is presented.
 const STYLES: [&str; 3] = ["やさしく", "解説つき", "朗読用"];
 
-pub(super) fn complete(request: &Request<'_>, door: Door<'_>, out: &mut Answer) -> Result<(), RpcError> {
+pub(super) fn complete(request: &Request<'_>, door: &Door<'_>, out: &mut Answer) -> Result<(), RpcError> {
     let reference = request.params.reference.members();
     let argument = request.params.argument.members();
     let (Some(name), Some(value)) = (argument.string("name"), argument.string("value")) else {

@@ -16,7 +16,7 @@ use crate::tools::{self, Form};
 pub(super) async fn answer(
     request: &Request<'_>,
     era: Era,
-    door: Door<'_>,
+    door: &Door<'_>,
     out: &mut Answer,
     log: &mut RequestLog,
 ) -> Result<(), RpcError> {
@@ -43,14 +43,14 @@ pub(super) async fn answer(
             cache_hint(out, era, door.snapshot.rendered().list_ttl_ms());
             Ok(())
         }
-        "resources/read" => resources::read(request, era, door, out).await,
+        "resources/read" => Box::pin(resources::read(request, era, door, out)).await,
         "prompts/list" => {
             refuse_cursor(request)?;
             prompts::list(out);
             cache_hint(out, era, door.snapshot.rendered().list_ttl_ms());
             Ok(())
         }
-        "prompts/get" => prompts::get(request, door, out).await,
+        "prompts/get" => Box::pin(prompts::get(request, door, out)).await,
         "completion/complete" => completion::complete(request, door, out),
         "initialize" if !era.is_modern() => initialize(request, door, out, log),
         "ping" if !era.is_modern() => Ok(()),
@@ -81,7 +81,7 @@ fn refuse_cursor(request: &Request<'_>) -> Result<(), RpcError> {
 }
 
 /// Reads where a paged list goes on.
-pub(super) fn page_offset(request: &Request<'_>, door: Door<'_>) -> Result<usize, RpcError> {
+pub(super) fn page_offset(request: &Request<'_>, door: &Door<'_>) -> Result<usize, RpcError> {
     let Some(raw) = request.params.cursor else { return Ok(0) };
     let digest = door.snapshot.index().map(|index| index.archive().digest());
     let cursor = string(raw).zip(digest).and_then(|(text, digest)| Cursor::parse(&text, digest));
@@ -92,7 +92,7 @@ pub(super) fn page_offset(request: &Request<'_>, door: Door<'_>) -> Result<usize
 
 fn initialize(
     request: &Request<'_>,
-    door: Door<'_>,
+    door: &Door<'_>,
     out: &mut Answer,
     log: &mut RequestLog,
 ) -> Result<(), RpcError> {
@@ -114,7 +114,7 @@ fn initialize(
 
 async fn call_tool(
     request: &Request<'_>,
-    door: Door<'_>,
+    door: &Door<'_>,
     out: &mut Answer,
     log: &mut RequestLog,
 ) -> Result<(), RpcError> {

@@ -89,7 +89,7 @@ pub(super) fn list(out: &mut Answer) {
     out.raw("]");
 }
 
-pub(super) async fn get(request: &Request<'_>, door: Door<'_>, out: &mut Answer) -> Result<(), RpcError> {
+pub(super) async fn get(request: &Request<'_>, door: &Door<'_>, out: &mut Answer) -> Result<(), RpcError> {
     let name = request.params.name.and_then(string);
     let Some(name) = name else { return Err(error::invalid_params("`name` must be a string")) };
     let Some(prompt) = find(&name) else { return Err(error::invalid_params("Unknown prompt")) };
@@ -152,7 +152,7 @@ fn find_round<'a>(index: &'a Index, title: &str) -> Result<&'a ArchivedRound, Rp
 struct Poems<'a, 'b> {
     out: &'b mut Answer,
     index: &'a Index,
-    door: Door<'a>,
+    door: &'a Door<'a>,
 }
 
 impl Poems<'_, '_> {

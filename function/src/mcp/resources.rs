@@ -70,7 +70,7 @@ pub(super) fn templates(out: &mut Answer) {
 pub(super) fn list(
     request: &Request<'_>,
     era: Era,
-    door: Door<'_>,
+    door: &Door<'_>,
     out: &mut Answer,
 ) -> Result<(), RpcError> {
     let offset = page_offset(request, door)?;
@@ -101,7 +101,7 @@ pub(super) fn list(
 }
 
 /// Lists the list of rounds, the one resource whose size is known without reading pages.
-fn write_list_of_rounds(out: &mut Answer, index: &Index, door: Door<'_>) {
+fn write_list_of_rounds(out: &mut Answer, index: &Index, door: &Door<'_>) {
     let title = door.snapshot.title();
     let size = rounds_json(title, index.archive().root().rounds.iter(), None).len();
     out.raw(r#"{"uri":"#).string(ROUNDS_URI).raw(r#","name":"rounds","title":"回の一覧","description":"#);
@@ -185,7 +185,7 @@ fn window(start: &str, end: &str) -> Result<Period, RpcError> {
 pub(super) async fn read(
     request: &Request<'_>,
     era: Era,
-    door: Door<'_>,
+    door: &Door<'_>,
     out: &mut Answer,
 ) -> Result<(), RpcError> {
     let Some(address) = request.params.uri.and_then(string) else {
@@ -242,7 +242,7 @@ pub(super) async fn read(
 }
 
 /// Logs why the archive could not be read, and returns what the client may know of it.
-pub(super) fn failed(error: &ReadError, door: Door<'_>) -> RpcError {
+pub(super) fn failed(error: &ReadError, door: &Door<'_>) -> RpcError {
     tracing::error!(
         request = door.request_id,
         detail = Detail::of(error).for_log(),

@@ -230,7 +230,7 @@ impl<'a> Links<'a> {
         let Some(base) = self.base else { return };
         out.raw(LINK_LABEL);
         self.write_address(out, base, entry);
-        out.raw("?v=").raw(picture.large.hash().to_hex().short());
+        out.raw("?v=").raw(picture.large.hash().to_short_hex().as_str());
     }
 
     fn write_address(&self, out: &mut Answer, base: &str, entry: &ArchivedEntry) {
