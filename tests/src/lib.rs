@@ -14,7 +14,6 @@
     reason = "support for tests: a panic is how a test fails"
 )]
 
-pub mod bench;
 mod canary;
 mod collection;
 mod http;

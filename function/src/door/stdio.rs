@@ -245,3 +245,43 @@ async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<L
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::access::Access;
+    use crate::archive_state::ArchiveState;
+    use crate::drill::Drill;
+    use crate::execution::Execution;
+
+    #[tokio::test]
+    async fn a_request_too_many_waits_for_its_turn() {
+        let state = Arc::new(ArchiveState::new(None, 0, 0, true));
+        let mut context = Context::new(state, Access::default(), None);
+        context.execution = Execution::new(2 * MAX_UNDER_WAY, 0, Duration::from_mins(1), Drill::Slow);
+        let (mut client, server) = tokio::io::duplex(1 << 20);
+        let (input, output) = tokio::io::split(server);
+        let serving = tokio::spawn(run(Arc::new(context), input, output));
+
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"index_status"}}"#;
+        for _ in 0..=MAX_UNDER_WAY {
+            client.write_all(format!("{call}\n").as_bytes()).await.unwrap();
+        }
+        client.shutdown().await.unwrap();
+        let started = Instant::now();
+        let mut answers = BufReader::new(client).lines();
+        let mut taken = Vec::new();
+        while let Some(answer) = answers.next_line().await.unwrap() {
+            assert!(answer.contains(r#""result""#), "{answer}");
+            taken.push(started.elapsed());
+        }
+        assert_eq!(taken.len(), MAX_UNDER_WAY + 1);
+        let (last, first) = taken.split_last().unwrap();
+        // Each takes two seconds.
+        assert!(first.iter().all(|taken| taken.as_secs() < 4), "these run side by side: {first:?}");
+        assert!(last.as_secs() >= 4, "this one starts when one of them is done: {last:?}");
+        serving.await.unwrap().unwrap();
+    }
+}

@@ -14,6 +14,20 @@ use wakashu_invariants::{Attack, Reach, attacks};
 /// Far more than any of them takes, on a machine that is busy with other things.
 const AT_ONCE: Duration = Duration::from_secs(10);
 
+/// What the whole process may have needed at most. The files have a few kilobytes; what some of them claim to hold are
+/// gigabytes of columns, or pictures of billions of pixels.
+const MOST_MEMORY_KIB: u64 = 96 * 1024;
+
+/// Looks at the peak of the process's memory, where the system tells.
+fn check_memory() {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    if let Some(peak) = peak.and_then(|peak| peak.trim().strip_suffix(" kB")) {
+        let peak: u64 = peak.parse().unwrap();
+        assert!(peak < MOST_MEMORY_KIB, "{peak} KiB");
+    }
+}
+
 fn part(file: &[u8], span: Span) -> Bytes {
     let start = usize::try_from(span.offset).unwrap();
     Bytes::copy_from_slice(&file[start..start + usize::try_from(span.length).unwrap()])
@@ -62,6 +76,7 @@ fn a_reader_refuses_each_for_its_own_reason_and_keeps_the_rest() {
         assert!(said.contains(reader_says) && said.is_empty() == reader_says.is_empty(), "{name}: {said}");
         assert!(started.elapsed() < AT_ONCE, "{name}: {:?}", started.elapsed());
     }
+    check_memory();
 }
 
 #[test]
@@ -82,4 +97,5 @@ fn check_names_what_is_wrong_with_each() {
         );
         assert!(started.elapsed() < AT_ONCE, "{name}: {:?}", started.elapsed());
     }
+    check_memory();
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use wakashu_tests::bench::{Shape, write_archive};
+use wakashu_bench::{Shape, write_archive};
 use wakashu_tests::{HttpRequest, Reply, Server, call, legacy};
 
 use crate::fault_proxy::{Fault, Rule};
@@ -26,7 +26,7 @@ const UP_AGAIN: u8 = 2;
 /// Ten pages; the first is asked for before the bucket goes.
 fn store() -> Store {
     let (_folder, path) = folder();
-    write_archive(&path, &[Shape { title: "第1回", entries: 320, picture_bytes: 2_000 }]).unwrap();
+    write_archive(&path, &[Shape { rounds: 1, entries: 320, picture_bytes: 2_000 }]).unwrap();
     Store::with(&path)
 }
 
