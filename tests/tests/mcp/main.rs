@@ -20,5 +20,6 @@ mod drill;
 mod eras;
 mod fixture;
 mod hostile;
+mod search;
 mod secrets;
 mod wire;
