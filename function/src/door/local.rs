@@ -17,11 +17,11 @@ use tokio::sync::Semaphore;
 use crate::http::{ClientAddress, Routes};
 use crate::limits::{MAX_HEAD_BYTES, MAX_HEADERS};
 
-/// How long a client may take to send its headers.
-const HEADER_DEADLINE: Duration = Duration::from_secs(15);
+/// How long a client may take to send its headers, to the next tick: 15 seconds at most.
+const HEADER_DEADLINE: Duration = Duration::from_secs(14);
 
 /// How often a connection is reminded to look at the clock.
-const TICK: Duration = Duration::from_secs(5);
+const TICK: Duration = Duration::from_secs(1);
 
 /// How long answers under way may take after the stop was asked for.
 const CLOSING_DEADLINE: Duration = Duration::from_secs(10);

@@ -183,8 +183,8 @@ def instructions_section(figures):
 
 def load_section(figures):
     text = ("Four requests in turn: a ranking with one picture of 20 KiB, `tools/list`, a search, a ranking with three pictures of "
-            "200 KiB. The floor sends the same sizes in turn. One core for the server. **Service level for 10 clients**: p50 and p99 at "
-            "most twice the floor's under the same load.\n\n")
+            "200 KiB. The floor sends the same sizes in turn. One core for the server. **Service level for 10 clients**: p50 at most "
+            "1.5 times and p99 at most 2 times the floor's under the same load.\n\n")
     rows = []
     for row in figures["rows"]:
         for name in ("ours", "floor"):
