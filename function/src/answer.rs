@@ -15,8 +15,7 @@ use wakashu_archive::{Page, Verified, escape_into};
 /// Texts up to this size are copied into the frame instead of being spliced.
 const COPY_BELOW_BYTES: usize = 4096;
 
-/// Room for the frame of a small answer. The usual allocators have blocks of this size at hand; four times as much cost a
-/// tenth of all instructions of such an answer.
+/// Room for the frame of a small answer, in a size that the usual allocators have at hand. Larger ones grow once or twice.
 const FRAME_BYTES: usize = 1024;
 
 /// A JSON document being written.
