@@ -9,7 +9,7 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 /// Only what JSON requires is escaped; all other characters stay as they are.
 pub fn escape_into(out: &mut String, text: &str) {
     // Nearly all text needs no escape.
-    if !needs_escape(text.as_bytes()) {
+    if plain_length(text.as_bytes()) == text.len() {
         out.push_str(text);
         return;
     }
@@ -40,18 +40,26 @@ pub fn escape_into(out: &mut String, text: &str) {
     out.push_str(text.get(plain_from..).unwrap_or_default());
 }
 
-/// Tells whether any byte must be escaped, eight at a time: the log and the links have many short texts.
-fn needs_escape(text: &[u8]) -> bool {
+/// Returns how many bytes of `text`, from its start, stand for themselves inside a JSON string. Eight at a time: messages,
+/// links and the log have many short texts.
+#[must_use]
+pub fn plain_length(text: &[u8]) -> usize {
     const fn all(byte: u8) -> u64 {
-        u64::from_ne_bytes([byte; 8])
+        u64::from_le_bytes([byte; 8])
     }
-    // Sets the top bit of every byte below `limit`, and perhaps of bytes above one that is; `limit` is at most 0x80.
+    // Sets the top bit of every byte below `limit`, and perhaps of bytes after one that is; `limit` is at most 0x80.
     let below = |bytes: u64, limit: u8| bytes.wrapping_sub(all(limit)) & !bytes & all(0x80);
     let special =
         |bytes: u64| below(bytes, 0x20) | below(bytes ^ all(b'"'), 1) | below(bytes ^ all(b'\\'), 1);
     let (eights, rest) = text.as_chunks();
-    eights.iter().fold(0, |found, eight| found | special(u64::from_ne_bytes(*eight))) != 0
-        || rest.iter().any(|byte| matches!(byte, 0..0x20 | b'"' | b'\\'))
+    for (at, eight) in eights.iter().enumerate() {
+        let found = special(u64::from_le_bytes(*eight));
+        if found != 0 {
+            return 8 * at + found.trailing_zeros() as usize / 8;
+        }
+    }
+    let plain = rest.iter().take_while(|byte| !matches!(byte, 0..0x20 | b'"' | b'\\'));
+    8 * eights.len() + plain.count()
 }
 
 /// Returns the text that `escaped` stands for; borrowed when nothing was escaped.
@@ -141,14 +149,17 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_that_needs_it_is_noticed_wherever_it_stands() {
+    fn the_first_byte_that_needs_it_is_found_wherever_it_stands() {
         for byte in 0..=255_u8 {
             for length in 1..20 {
                 for at in 0..length {
                     let mut text = vec![b'~'; length];
                     text[at] = byte;
                     let special = byte < 0x20 || byte == b'"' || byte == b'\\';
-                    assert_eq!(needs_escape(&text), special, "{byte:#x} at {at} of {length}");
+                    let expected = if special { at } else { length };
+                    assert_eq!(plain_length(&text), expected, "{byte:#x} at {at} of {length}");
+                    text[at..].fill(byte);
+                    assert_eq!(plain_length(&text), expected, "{byte:#x} from {at} of {length}");
                 }
             }
         }

@@ -25,7 +25,7 @@ pub use column::{Column, Keys, finder};
 pub use date::{Date, DateError, Period};
 pub use error::{ArchiveError, Damage, Section};
 pub use hash::{ContentHash, Hex, ParseHashError};
-pub use json_text::{escape_into, unescape};
+pub use json_text::{escape_into, plain_length, unescape};
 pub use model::{
     ArchivedChunk, ArchivedEntry, ArchivedExtra, ArchivedPage, ArchivedPicture, ArchivedReference,
     ArchivedRendition, ArchivedRoot, ArchivedRound, ArchivedTextRange, Chunk, Entry, Extra, MediaType, Page,

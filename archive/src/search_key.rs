@@ -38,13 +38,17 @@ impl SearchKey {
     #[must_use]
     pub fn exact(text: &str) -> Self {
         let mut key = Self::default();
-        for (start, grapheme) in text.grapheme_indices(true) {
+        key.text.reserve(text.len());
+        key.pieces.reserve(text.len() / 3);
+        let mut start = 0;
+        for grapheme in Graphemes(text) {
             let before = key.text.len();
             let is_iteration = push_grapheme(&mut key.text, grapheme);
+            let end = start + grapheme.len();
             if key.text.len() > before {
-                let origin = start..start + grapheme.len();
-                key.pieces.push(Piece { key_end: key.text.len(), origin, is_iteration });
+                key.pieces.push(Piece { key_end: key.text.len(), origin: start..end, is_iteration });
             }
+            start = end;
         }
         key
     }
@@ -125,10 +129,28 @@ impl SearchKey {
 pub(crate) fn push_exact(key: &mut String, text: &str) {
     // Iteration marks look back, but never beyond the start of this text.
     let mut own = String::with_capacity(text.len());
-    for grapheme in text.graphemes(true) {
+    for grapheme in Graphemes(text) {
         push_grapheme(&mut own, grapheme);
     }
     key.push_str(&own);
+}
+
+/// The graphemes of a text. Nearly all of a poem is characters that stand for themselves, and between two of these there
+/// is nothing to look up.
+struct Graphemes<'a>(&'a str);
+
+impl<'a> Iterator for Graphemes<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let mut characters = self.0.chars();
+        let first = characters.next()?;
+        let alone = is_settled(first) && characters.next().is_none_or(is_settled);
+        let length = if alone { first.len_utf8() } else { self.0.graphemes(true).next()?.len() };
+        let (grapheme, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(grapheme)
+    }
 }
 
 /// Appends the loose key of what [`push_exact`] wrote.
@@ -453,6 +475,11 @@ mod tests {
             prop_assert!(range.is_some());
             let marked = SearchKey::exact(&poem[range.unwrap()]);
             prop_assert_eq!(marked.as_str(), query.as_str());
+        }
+
+        #[test]
+        fn graphemes_are_those_of_the_standard(text in prop_oneof![poem(), any::<String>()]) {
+            prop_assert!(Graphemes(&text).eq(text.graphemes(true)));
         }
 
         #[test]

@@ -5,10 +5,11 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::io::IoSlice;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use http_body::{Frame, SizeHint};
 use wakashu_archive::{Page, Verified, escape_into};
 
@@ -139,14 +140,85 @@ impl Answer {
         String::from_utf8(bytes).unwrap_or_default()
     }
 
-    /// Returns the document as an HTTP body of exactly known length.
+    /// Returns the document as it is written to a connection.
+    #[must_use]
+    pub fn into_buf(self) -> AnswerBuf {
+        AnswerBuf {
+            remaining: self.len(),
+            frame: self.frame,
+            frame_sent: 0,
+            splices: self.splices,
+            splices_sent: 0,
+        }
+    }
+
+    /// Returns the document as an HTTP body of exactly known length, for those who want `Bytes`.
     #[must_use]
     pub fn into_body(self) -> AnswerBody {
         AnswerBody { remaining: self.len() as u64, pieces: self.into_pieces() }
     }
 }
 
-/// A finished answer on its way out.
+/// A finished answer on its way out: all its pieces at once, as they lie.
+#[derive(Debug)]
+pub struct AnswerBuf {
+    frame: String,
+    frame_sent: usize,
+    splices: Vec<(usize, Bytes)>,
+    /// How many splices are sent; of the next one only the rest is kept.
+    splices_sent: usize,
+    remaining: usize,
+}
+
+impl AnswerBuf {
+    /// Returns what is left to send. No piece is empty.
+    fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        let frame = self.frame.as_bytes();
+        let left = self.splices.get(self.splices_sent..).unwrap_or_default();
+        let starts = std::iter::once(self.frame_sent).chain(left.iter().map(|(at, _)| *at));
+        let ends = left.iter().map(|(at, _)| *at).chain([frame.len()]);
+        let splices = left.iter().map(|(_, bytes)| &**bytes).chain([&[][..]]);
+        let between = starts.zip(ends).map(move |(start, end)| frame.get(start..end).unwrap_or_default());
+        between.zip(splices).flat_map(|(before, splice)| [before, splice]).filter(|piece| !piece.is_empty())
+    }
+}
+
+impl Buf for AnswerBuf {
+    fn remaining(&self) -> usize {
+        self.remaining
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.pieces().next().unwrap_or_default()
+    }
+
+    fn chunks_vectored<'a>(&'a self, vectors: &mut [IoSlice<'a>]) -> usize {
+        let filled = vectors.iter_mut().zip(self.pieces());
+        filled.map(|(vector, piece)| *vector = IoSlice::new(piece)).count()
+    }
+
+    fn advance(&mut self, count: usize) {
+        assert!(count <= self.remaining, "{count} of {} bytes sent", self.remaining);
+        self.remaining -= count;
+        let mut left = count;
+        while left > 0 {
+            let splice = self.splices.get_mut(self.splices_sent);
+            let frame_end = splice.as_ref().map_or(self.frame.len(), |(at, _)| *at);
+            let of_frame = left.min(frame_end - self.frame_sent);
+            self.frame_sent += of_frame;
+            left -= of_frame;
+            let Some((_, splice)) = splice else { break };
+            let of_splice = left.min(splice.len());
+            splice.advance(of_splice);
+            left -= of_splice;
+            if splice.is_empty() {
+                self.splices_sent += 1;
+            }
+        }
+    }
+}
+
+/// A finished answer on its way out, in pieces.
 #[derive(Debug)]
 pub struct AnswerBody {
     pieces: VecDeque<Bytes>,
@@ -194,6 +266,32 @@ mod tests {
         answer.splice(Bytes::from_static(b"AA")).raw("[").number(0).raw(",").string("い\"ろ");
         answer.raw(",").number(u64::MAX).splice(Bytes::from_static(b"BB")).raw("]");
         assert_eq!(collected(answer), "AA[0,\"い\\\"ろ\",18446744073709551615BB]");
+    }
+
+    #[test]
+    fn a_buffer_gives_the_same_bytes_in_steps_of_any_size() {
+        let answer = || {
+            let mut answer = Answer::default();
+            answer.splice(Bytes::from_static(b"AA")).raw("[").splice(Bytes::new());
+            answer.raw("い").splice(Bytes::from_static(b"BBB")).splice(Bytes::from_static(b"C")).raw("]");
+            answer
+        };
+        let expected = collected(answer());
+        for step in 1..=expected.len() {
+            let mut buf = answer().into_buf();
+            let mut sent = Vec::new();
+            while buf.has_remaining() {
+                assert!(!buf.chunk().is_empty());
+                let mut vectors = [IoSlice::new(&[]); 8];
+                let filled = buf.chunks_vectored(&mut vectors);
+                let left: Vec<u8> = vectors[..filled].iter().flat_map(|vector| vector.to_vec()).collect();
+                assert_eq!(left, expected.as_bytes()[sent.len()..], "in steps of {step}");
+                let now = step.min(left.len());
+                sent.extend_from_slice(&left[..now]);
+                buf.advance(now);
+            }
+            assert_eq!(sent, expected.as_bytes());
+        }
     }
 
     #[test]

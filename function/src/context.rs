@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime};
 
+use arrayvec::ArrayString;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use wakashu_storage::Timestamp;
 
@@ -88,10 +89,13 @@ impl Context {
 
     /// Returns a new id, by which a request is found in the log.
     #[must_use]
-    pub fn next_request_id(&self) -> String {
+    pub fn next_request_id(&self) -> RequestId {
         self.requests.next()
     }
 }
+
+/// The id of a request: two numbers in hexadecimal. Every request has one, so it takes no memory of its own.
+pub type RequestId = ArrayString<25>;
 
 /// Ids that differ between requests and, by the process's start time and id, between processes.
 #[derive(Debug)]
@@ -108,8 +112,8 @@ impl RequestIds {
         Self { process: hash.first_chunk().copied().map_or(0, u32::from_le_bytes), count: AtomicU64::new(1) }
     }
 
-    fn next(&self) -> String {
-        let mut id = String::with_capacity(24);
+    fn next(&self) -> RequestId {
+        let mut id = RequestId::new();
         push_hex(&mut id, u64::from(self.process), 8);
         id.push('-');
         push_hex(&mut id, self.count.fetch_add(1, Ordering::Relaxed), 1);
@@ -119,7 +123,7 @@ impl RequestIds {
 
 /// Appends a number in hexadecimal, at least `digits` long. Every request has an id; the formatting machinery spent 950
 /// instructions on it, a twentieth of a small answer.
-fn push_hex(text: &mut String, number: u64, digits: u32) {
+fn push_hex(text: &mut RequestId, number: u64, digits: u32) {
     let used = (u64::BITS - number.leading_zeros()).div_ceil(4);
     for at in (0..used.max(digits)).rev() {
         let digit = u32::try_from(number >> (4 * at) & 0xf).unwrap_or(0);
@@ -134,10 +138,11 @@ mod tests {
     #[test]
     fn hexadecimal_is_as_the_standard_library_writes_it() {
         for number in [0, 1, 0xf, 0x10, 0xdead_beef, u64::MAX] {
-            let mut text = String::new();
-            push_hex(&mut text, number, 8);
-            push_hex(&mut text, number, 1);
-            assert_eq!(text, format!("{number:08x}{number:x}"));
+            for (digits, expected) in [(8, format!("{number:08x}")), (1, format!("{number:x}"))] {
+                let mut text = RequestId::new();
+                push_hex(&mut text, number, digits);
+                assert_eq!(*text, *expected);
+            }
         }
     }
 }

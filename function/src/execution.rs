@@ -1,14 +1,13 @@
 //! Calling a tool: the one way, for every door. Who may, how many at a time, for how long.
 
-use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
 
 use crate::answer::Answer;
+use crate::deadline::within;
 use crate::drill::Drill;
 use crate::error::ToolError;
 use crate::mcp::message::Members;
@@ -91,12 +90,7 @@ impl Execution {
         let Ok(_place) = self.places.try_acquire() else {
             return Box::pin(self.run_in_turn(tool, call, out, limit)).await;
         };
-        let mut work = self.start(tool, call, out);
-        // Most answers are complete at the first try, and need no clock.
-        match poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
-            Poll::Ready(done) => done,
-            Poll::Pending => timeout(limit, work).await.unwrap_or(Err(ToolError::Timeout)),
-        }
+        within(limit, self.start(tool, call, out)).await.unwrap_or(Err(ToolError::Timeout))
     }
 
     /// Waits for a place, unless too many wait already.
@@ -118,7 +112,7 @@ impl Execution {
             drop(place);
             done
         };
-        timeout(limit, turn).await.unwrap_or(Err(ToolError::Timeout))
+        within(limit, pin!(turn)).await.unwrap_or(Err(ToolError::Timeout))
     }
 
     fn start<'a>(&self, tool: &'static Tool, call: Call<'a>, out: &'a mut Answer) -> Work<'a> {

@@ -22,6 +22,7 @@ use crate::answer::Answer;
 use crate::context::Context;
 use crate::error::{Received, ToolError};
 use crate::http::{PictureBase, PlatformRequestId, body, is_json, methods_of, plain};
+use crate::request_log::RequestLog;
 use crate::snapshot::Snapshot;
 use crate::tokens::Scope;
 
@@ -108,7 +109,7 @@ pub(crate) async fn serve(State(context): State<Arc<Context>>, request: Request<
     }
     let request_id = match parts.extensions.get::<PlatformRequestId>() {
         Some(PlatformRequestId(id)) => id.clone(),
-        None => context.next_request_id(),
+        None => context.next_request_id().to_string(),
     };
     let snapshot = context.state.current();
     let started = Instant::now();
@@ -139,16 +140,10 @@ pub(crate) async fn serve(State(context): State<Arc<Context>>, request: Request<
         response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(bytes));
         *response.body_mut() = Body::empty();
     }
-    tracing::info!(
-        request = &*asked.request_id,
-        method = place.name(),
-        tool = asked.tool,
-        status = u64::from(response.status().as_u16()),
-        error = code,
-        bytes,
-        ms = started.elapsed().as_secs_f64() * 1_000.0,
-        archive = asked.snapshot.loaded().map(|loaded| loaded.digest.get(..16).unwrap_or_default()),
-    );
+    let log =
+        RequestLog { method: place.name(), tool: asked.tool, tool_error: code, ..RequestLog::default() };
+    let length = usize::try_from(bytes).unwrap_or(usize::MAX);
+    log.write(&asked.request_id, response.status().as_u16(), length, started, &asked.snapshot);
     response
 }
 

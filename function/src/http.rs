@@ -5,6 +5,7 @@ mod events;
 mod guard;
 mod paths;
 mod pictures;
+mod response_body;
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -33,6 +34,7 @@ use crate::request_log::RequestLog;
 use crate::tokens::Scope;
 
 pub(crate) use paths::methods_of;
+pub use response_body::{ResponseBody, ResponseData};
 
 /// When to ask again for a stream. Their clients end them when they like; nobody can tell when that will be.
 const SECONDS_UNTIL_A_STREAM_ENDS: u64 = 60;
@@ -90,7 +92,7 @@ impl Routes {
     }
 
     /// Answers one request.
-    pub async fn answer<B>(&self, request: Request<B>) -> Response<Body>
+    pub async fn answer<B>(&self, request: Request<B>) -> Response<ResponseBody>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
@@ -99,24 +101,22 @@ impl Routes {
             return serve_mcp(&self.context, request).await;
         }
         let answered = Box::pin(self.router.clone().call(request.map(Body::new))).await;
-        answered.unwrap_or_else(|never: Infallible| match never {})
+        answered.unwrap_or_else(|never: Infallible| match never {}).map(ResponseBody::Other)
     }
 }
 
 async fn serve_routed_mcp(State(context): State<Arc<Context>>, request: Request<Body>) -> Response<Body> {
-    serve_mcp(&context, request).await
+    serve_mcp(&context, request).await.map(ResponseBody::into_body)
 }
 
 async fn serve_mcp(
     context: &Context,
     request: Request<impl http_body::Body<Data = Bytes>>,
-) -> Response<Body> {
+) -> Response<ResponseBody> {
     let started = Instant::now();
     let (parts, body) = request.into_parts();
-    let request_id = match parts.extensions.get::<PlatformRequestId>() {
-        Some(PlatformRequestId(id)) => id.clone(),
-        None => context.next_request_id(),
-    };
+    let own_id = context.next_request_id();
+    let request_id = parts.extensions.get().map_or(&*own_id, |PlatformRequestId(id)| id);
     let snapshot = context.state.current();
     let base = parts.extensions.get::<PictureBase>().map(|PictureBase(base)| base.as_str());
     let mut log = RequestLog::default();
@@ -129,25 +129,13 @@ async fn serve_mcp(
         can_push: context.state.can_push(),
         execution: &context.execution,
         scope: parts.extensions.get::<Scope>().copied().unwrap_or_default(),
-        request_id: &request_id,
+        request_id,
     };
     let (mut response, bytes) = answer_mcp(context, &parts.method, body, &door, &mut log).await;
     if parts.method != Method::POST {
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
     }
-    tracing::info!(
-        request = &*request_id,
-        method = log.method,
-        tool = log.tool,
-        era = log.era,
-        status = u64::from(response.status().as_u16()),
-        code = log.rpc_code.map(i64::from),
-        error = log.tool_error,
-        header_differs = log.header_differs.then_some(true),
-        bytes = bytes as u64,
-        ms = started.elapsed().as_secs_f64() * 1_000.0,
-        archive = snapshot.loaded().map(|loaded| loaded.digest.get(..16).unwrap_or_default()),
-    );
+    log.write(request_id, response.status().as_u16(), bytes, started, &snapshot);
     response
 }
 
@@ -158,7 +146,7 @@ async fn answer_mcp(
     body: impl http_body::Body<Data = Bytes>,
     door: &Door<'_>,
     log: &mut RequestLog,
-) -> (Response<Body>, usize) {
+) -> (Response<ResponseBody>, usize) {
     let headers = door.headers;
     if let Some(Err(refusal)) = headers.map(|headers| context.access.check(headers)) {
         let rule = match refusal {
@@ -185,7 +173,7 @@ async fn answer_mcp(
     let reply = mcp::answer(&body, door, &context.state, log).await;
     match reply.then {
         Then::Listen(subscription) => match context.stream_place() {
-            Some(place) => (events::stream(context, subscription, place), 0),
+            Some(place) => (events::stream(context, subscription, place).map(ResponseBody::Other), 0),
             None => too_many_streams(&subscription, door.request_id, log),
         },
         // Over HTTP a request is cancelled by closing its connection; calls are short and run to their end.
@@ -198,7 +186,7 @@ fn too_many_streams(
     subscription: &Subscription,
     request_id: &str,
     log: &mut RequestLog,
-) -> (Response<Body>, usize) {
+) -> (Response<ResponseBody>, usize) {
     let refused = ToolError::RateLimited { retry_after_seconds: SECONDS_UNTIL_A_STREAM_ENDS };
     let error = error::refusal(429, -32603, refused.sentence(request_id));
     log.rpc_code = Some(error.code);
@@ -223,13 +211,13 @@ fn rpc_failure(status: u16, error: &error::RpcError) -> Reply {
     Reply { status, answer: Some(answer), then: Then::Nothing }
 }
 
-fn respond(reply: Reply) -> (Response<Body>, usize) {
+fn respond(reply: Reply) -> (Response<ResponseBody>, usize) {
     let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let bytes = reply.answer.as_ref().map_or(0, Answer::len);
     let mut response = match reply.answer {
-        None => Response::new(Body::empty()),
+        None => Response::new(ResponseBody::Answer(None)),
         Some(answer) => {
-            let mut response = Response::new(Body::new(answer.into_body()));
+            let mut response = Response::new(ResponseBody::Answer(Some(answer)));
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             response
         }
@@ -263,5 +251,5 @@ async fn health(State(context): State<Arc<Context>>, headers: HeaderMap) -> Resp
     }
     out.raw("}}");
     let (response, _) = respond(Reply { status: 200, answer: Some(out), then: Then::Nothing });
-    response
+    response.map(ResponseBody::into_body)
 }

@@ -1,12 +1,10 @@
 //! Reading an open archive: pages and pictures, verified once, then kept in a cache bounded in bytes.
 
 use std::collections::BTreeMap;
-use std::future::poll_fn;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -18,6 +16,8 @@ use wakashu_archive::{
     TAIL_BYTES, Trailer, verify_original, verify_rendition,
 };
 use wakashu_storage::{Object, StorageError, Tail};
+
+use crate::deadline::within;
 
 /// What a cached object weighs besides its bytes.
 const OVERHEAD_BYTES: u64 = 128;
@@ -192,21 +192,28 @@ impl Index {
             };
             Ok::<_, ReadError>(Cached::Page(self.archive.page(chunk, bytes)?))
         };
-        match in_time(0, self.cache.entries.get_or_insert_async(&key, read)).await? {
+        // Boxed, as a miss is rare and its state large.
+        match in_time(0, Box::pin(self.cache.entries.get_or_insert_async(&key, read))).await? {
             Cached::Page(page) => Ok(page),
             Cached::Picture(_) | Cached::Column(..) => Err(mixed_up(chunk.page.span())),
         }
     }
 
     /// Returns the stored base64 of renditions, in order. One that cannot be read fails by itself.
-    pub async fn pictures(&self, renditions: &[&ArchivedRendition]) -> Vec<Result<Bytes, ReadError>> {
+    pub async fn pictures<'a, I>(&'a self, renditions: I) -> Pictures<'a, I::IntoIter>
+    where
+        I: IntoIterator<Item = &'a ArchivedRendition>,
+    {
+        let renditions = renditions.into_iter();
         match &self.held {
-            Held::Whole { bytes: whole, .. } => {
-                renditions.iter().map(|rendition| self.picture_of(whole, rendition)).collect()
-            }
+            Held::Whole { bytes: whole, .. } => Pictures::InMemory { index: self, whole, renditions },
             Held::Remote(object) => {
-                let fetched = in_time(0, async { Ok(self.fetch_pictures(object, renditions).await) }).await;
-                fetched.unwrap_or_else(|_| renditions.iter().map(|_| Err(late(PATIENCE))).collect())
+                let renditions: Vec<_> = renditions.collect();
+                let fetching = Box::pin(async { Ok(self.fetch_pictures(object, &renditions).await) });
+                let fetched = in_time(0, fetching).await;
+                let fetched =
+                    fetched.unwrap_or_else(|_| renditions.iter().map(|_| Err(late(PATIENCE))).collect());
+                Pictures::Fetched(fetched.into_iter())
             }
         }
     }
@@ -252,7 +259,7 @@ impl Index {
                     Ok::<_, ReadError>(Cached::Column(column, reference.length))
                 };
                 let fetched = self.cache.entries.get_or_insert_async(&reference.hash, read);
-                match in_time(reference.length, fetched).await? {
+                match in_time(reference.length, pin!(fetched)).await? {
                     Cached::Column(column, _) => Ok(column),
                     Cached::Page(_) | Cached::Picture(_) => Err(mixed_up(reference.span())),
                 }
@@ -326,6 +333,35 @@ impl Index {
     }
 }
 
+/// Pictures in the order they were asked for. Those of an archive in memory are looked up as they are taken.
+#[derive(Debug)]
+pub enum Pictures<'a, I> {
+    /// To be looked up.
+    InMemory {
+        /// Where.
+        index: &'a Index,
+        /// The archive's bytes.
+        whole: &'a Bytes,
+        /// What was asked for.
+        renditions: I,
+    },
+    /// Fetched from storage.
+    Fetched(std::vec::IntoIter<Result<Bytes, ReadError>>),
+}
+
+impl<'a, I: Iterator<Item = &'a ArchivedRendition>> Iterator for Pictures<'a, I> {
+    type Item = Result<Bytes, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::InMemory { index, whole, renditions } => {
+                renditions.next().map(|rendition| index.picture_of(whole, rendition))
+            }
+            Self::Fetched(fetched) => fetched.next(),
+        }
+    }
+}
+
 /// Reads the root, which ends in the tail that is known already: only what lies before it.
 async fn read_root(
     object: &dyn Object,
@@ -345,14 +381,12 @@ async fn read_root(
 }
 
 /// Gives up on storage after a while; `bytes` are what may take longer than a small read.
-async fn in_time<T>(bytes: u64, reading: impl Future<Output = Result<T, ReadError>>) -> Result<T, ReadError> {
-    let mut reading = pin!(reading);
-    // What lies in memory is there at the first try, and needs no clock.
-    if let Poll::Ready(read) = poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await {
-        return read;
-    }
+async fn in_time<T>(
+    bytes: u64,
+    reading: impl Future<Output = Result<T, ReadError>> + Unpin,
+) -> Result<T, ReadError> {
     let patience = PATIENCE + Duration::from_secs(bytes / SLOWEST_BYTES_PER_SECOND);
-    tokio::time::timeout(patience, reading).await.unwrap_or_else(|_| Err(late(patience)))
+    within(patience, reading).await.unwrap_or_else(|| Err(late(patience)))
 }
 
 fn late(patience: Duration) -> ReadError {

@@ -35,7 +35,7 @@ pub const MAX_HEAD_BYTES: usize = 64 << 10;
 pub const MAX_HEADERS: usize = 100;
 
 /// Most connections `serve` holds at a time; further ones wait in the kernel's queue.
-pub const MAX_CONNECTIONS: usize = 1_024;
+pub const MAX_CONNECTIONS: u32 = 1_024;
 
 /// Most event streams at a time, each of which holds a connection for as long as its client likes: the larger part of
 /// the connections stays for requests.

@@ -1,7 +1,8 @@
 //! The log: one JSON object per line on stderr, collected in a buffer and written out often.
 //!
-//! A subscriber of our own, because the stock layers cost as much as a small answer. Lines are written out at once
-//! when they warn, when the buffer is large, when [`flush`] is called, and by a thread a few times a second.
+//! A subscriber of our own, because the stock layers cost as much as a small answer; the line that every request gets
+//! goes past `tracing` altogether ([`write`]). Lines are written out at once when they warn, when the buffer is large,
+//! when [`flush`] is called, and by a thread a few times a second.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -81,20 +82,7 @@ impl Subscriber for Lines {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        thread_local! {
-            static LINE: RefCell<String> = RefCell::new(String::with_capacity(512));
-        }
-        LINE.with(|line| {
-            let Ok(mut line) = line.try_borrow_mut() else { return };
-            line.clear();
-            write_line(&mut line, event);
-            let Some(buffer) = BUFFER.get() else { return };
-            let mut buffer = buffer.lock().unwrap_or_else(PoisonError::into_inner);
-            buffer.extend_from_slice(line.as_bytes());
-            if buffer.len() >= FLUSH_BYTES || *event.metadata().level() <= Level::WARN {
-                write_out(&mut buffer);
-            }
-        });
+        write(*event.metadata().level(), |line| event.record(&mut Fields(line)));
     }
 
     fn enter(&self, _: &Id) {}
@@ -102,13 +90,37 @@ impl Subscriber for Lines {
     fn exit(&self, _: &Id) {}
 }
 
-fn write_line(line: &mut String, event: &Event<'_>) {
+/// Writes one line, whose fields `fields` appends. Whoever calls it asks first whether `level` is wanted.
+pub(crate) fn write(level: Level, fields: impl FnOnce(&mut String)) {
+    thread_local! {
+        static LINE: RefCell<String> = RefCell::new(String::with_capacity(512));
+    }
+    LINE.with(|line| {
+        let Ok(mut line) = line.try_borrow_mut() else { return };
+        line.clear();
+        line.push_str(r#"{"time":""#);
+        push_time(&mut line);
+        line.push_str(r#"","level":""#);
+        line.push_str(level.as_str());
+        line.push('"');
+        fields(&mut line);
+        line.push_str("}\n");
+        let Some(buffer) = BUFFER.get() else { return };
+        let mut buffer = buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        buffer.extend_from_slice(line.as_bytes());
+        if buffer.len() >= FLUSH_BYTES || level <= Level::WARN {
+            write_out(&mut buffer);
+        }
+    });
+}
+
+/// Appends the time, to the millisecond.
+fn push_time(line: &mut String) {
     thread_local! {
         /// The last second that was written, and how.
         static SECOND: RefCell<(u64, String)> = const { RefCell::new((0, String::new())) };
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    line.push_str(r#"{"time":""#);
     SECOND.with_borrow_mut(|(second, text)| {
         if *second != now.as_secs() || text.is_empty() {
             *second = now.as_secs();
@@ -119,18 +131,22 @@ fn write_line(line: &mut String, event: &Event<'_>) {
         line.push_str(text);
     });
     line.push('.');
-    push_thousandths(line, u64::from(now.subsec_millis()));
-    line.push_str(r#"Z","level":""#);
-    line.push_str(event.metadata().level().as_str());
-    line.push('"');
-    event.record(&mut Fields(line));
-    line.push_str("}\n");
+    push_thousandths(line, now.subsec_millis());
+    line.push('Z');
+}
+
+/// Appends milliseconds, three digits after the point.
+pub(crate) fn push_milliseconds(line: &mut String, time: Duration) {
+    let microseconds = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    line.push_str(itoa::Buffer::new().format(microseconds / 1_000));
+    line.push('.');
+    push_thousandths(line, u32::try_from(microseconds % 1_000).unwrap_or(0));
 }
 
 /// Appends a number below 1,000 as three digits.
-fn push_thousandths(line: &mut String, number: u64) {
+fn push_thousandths(line: &mut String, number: u32) {
     for digit in [number / 100, number / 10, number] {
-        line.push(char::from(b'0' + u8::try_from(digit % 10).unwrap_or(0)));
+        line.push(char::from_digit(digit % 10, 10).unwrap_or('0'));
     }
 }
 
@@ -165,15 +181,6 @@ impl Visit for Fields<'_> {
     fn record_bool(&mut self, field: &Field, value: bool) {
         self.name(field);
         self.0.push_str(if value { "true" } else { "false" });
-    }
-
-    /// Durations: three digits after the point.
-    fn record_f64(&mut self, field: &Field, value: f64) {
-        self.name(field);
-        let value = Duration::try_from_secs_f64(value).unwrap_or_default();
-        self.0.push_str(itoa::Buffer::new().format(value.as_secs()));
-        self.0.push('.');
-        push_thousandths(self.0, u64::from(value.subsec_millis()));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {

@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tokio::runtime::{Builder, Runtime};
 use wakashu_function::{Config, door, log, reference, run};
 
 /// Answers MCP requests from a wakashu archive.
@@ -100,13 +101,13 @@ fn start(arguments: &Arguments) -> anyhow::Result<()> {
     match arguments.door {
         Door::Serve { .. } => {
             log::start(config.log, true);
-            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-            runtime.block_on(serve(&config))
+            // With one core there is nobody to hand work to, and a runtime that does not try is quicker.
+            let one_core = std::thread::available_parallelism().is_ok_and(|cores| cores.get() == 1);
+            runtime(one_core)?.block_on(serve(&config))
         }
         Door::Stdio { .. } => {
             log::start(config.log, true);
-            let runtime =
-                tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+            let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
             let served = runtime.block_on(run::serve_stdio(&config));
             // The thread that waits on standard input cannot be woken; do not wait for it.
             runtime.shutdown_background();
@@ -121,12 +122,13 @@ fn start_on_lambda() -> anyhow::Result<()> {
     let config = Config::read(|name| std::env::var(name).ok())?;
     // The process sleeps between requests, and a thread of the log with it.
     log::start(config.log, false);
-    let mut builder = if door::lambda::is_concurrent() {
-        tokio::runtime::Builder::new_multi_thread()
-    } else {
-        tokio::runtime::Builder::new_current_thread()
-    };
-    builder.enable_all().build()?.block_on(run::serve_lambda(&config))
+    runtime(!door::lambda::is_concurrent())?.block_on(run::serve_lambda(&config))
+}
+
+/// Returns a runtime of one thread, or of one for each core.
+fn runtime(one_thread: bool) -> io::Result<Runtime> {
+    let mut builder = if one_thread { Builder::new_current_thread() } else { Builder::new_multi_thread() };
+    builder.enable_all().build()
 }
 
 async fn serve(config: &Config) -> anyhow::Result<()> {

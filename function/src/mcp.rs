@@ -3,6 +3,7 @@
 mod completion;
 pub(crate) mod era;
 pub(crate) mod error;
+mod json;
 pub(crate) mod message;
 mod methods;
 mod prompts;
@@ -90,10 +91,13 @@ pub(crate) async fn answer(
 ) -> Reply {
     let reply = answer_once(body, door, log).await;
     let Some(index) = door.snapshot.index().filter(|index| index.is_gone()) else { return reply };
-    Box::pin(state.refresh()).await;
-    index.look_again();
-    let snapshot = state.current();
-    Box::pin(answer_once(body, &Door { snapshot: &snapshot, ..*door }, log)).await
+    Box::pin(async {
+        state.refresh().await;
+        index.look_again();
+        let snapshot = state.current();
+        answer_once(body, &Door { snapshot: &snapshot, ..*door }, log).await
+    })
+    .await
 }
 
 /// Answers a message, or a batch where the revision has batches.

@@ -74,11 +74,11 @@ async fn reads_of_the_second_time(capacity_bytes: u64) -> usize {
     let page = pages.page(&pages.archive().root().rounds[0].chunks[0]).await.unwrap();
     let rendition: &ArchivedRendition = &page.entries[0].picture.as_ref().unwrap().small;
     let index = Index::open(Arc::clone(&object) as Arc<dyn Object>, &tight, 0).await.unwrap();
-    for picture in index.pictures(&[rendition]).await {
+    for picture in index.pictures([rendition]).await {
         assert_eq!(picture.unwrap().len() as u64, STORED_BYTES);
     }
     let before = object.reads.load(Ordering::Relaxed);
-    assert!(index.pictures(&[rendition]).await.iter().all(Result::is_ok), "kept or not, it is answered");
+    assert!(index.pictures([rendition]).await.all(|picture| picture.is_ok()), "kept or not, it is answered");
     object.reads.load(Ordering::Relaxed) - before
 }
 
@@ -127,8 +127,8 @@ async fn the_cache_never_outgrows_its_limit() {
         for _ in 0..3 {
             for entry in page.entries.iter() {
                 let picture = entry.picture.as_ref().unwrap();
-                let all = index.pictures(&[&picture.small, &picture.medium, &picture.large]).await;
-                assert!(all.iter().all(Result::is_ok));
+                let mut all = index.pictures([&picture.small, &picture.medium, &picture.large]).await;
+                assert!(all.all(|picture| picture.is_ok()));
                 for name in [ColumnName::Text, ColumnName::Prompt, ColumnName::Honka] {
                     let fits = capacity_bytes >= 10_000;
                     assert_eq!(index.column(name).await.is_ok(), fits, "{name:?} in {capacity_bytes}");

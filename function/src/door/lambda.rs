@@ -22,7 +22,7 @@ use lambda_http::lambda_runtime::{
 
 use crate::config::InvokeMode;
 use crate::context::Context;
-use crate::http::{PictureBase, PlatformRequestId, Routes};
+use crate::http::{PictureBase, PlatformRequestId, ResponseBody, Routes};
 use event::{Envelope, Event};
 use refreshing::Refreshing;
 
@@ -115,10 +115,11 @@ impl Door {
 /// Answers through the routes. The MCP endpoint contains its own panics; this is for the other paths.
 async fn contained(routes: &Routes, request: Request<Body>) -> Response<Body> {
     let answered = AssertUnwindSafe(Box::pin(routes.answer(request))).catch_unwind().await;
-    answered.unwrap_or_else(|_| {
+    let panicked = |_| {
         tracing::error!("a handler panicked");
         plain(StatusCode::INTERNAL_SERVER_ERROR, "something went wrong here; try again later")
-    })
+    };
+    answered.map_or_else(panicked, |response| response.map(ResponseBody::into_body))
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Response<Body> {

@@ -1,23 +1,26 @@
 //! The local HTTP server.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use hyper::body::Incoming;
 use hyper::rt::{Sleep, Timer};
 use hyper::server::conn::http1;
+use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::TokioIo;
-use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
 
-use crate::http::{ClientAddress, Routes};
+use crate::http::{ClientAddress, ResponseBody, Routes};
 use crate::limits::{MAX_HEAD_BYTES, MAX_HEADERS};
 
-/// How long a client may take to send its headers, to the next tick: 15 seconds at most.
+/// How long a client may take to send its headers, give or take a tick: 15 seconds at most.
 const HEADER_DEADLINE: Duration = Duration::from_secs(14);
 
 /// How often a connection is reminded to look at the clock.
@@ -31,20 +34,22 @@ const CLOSING_DEADLINE: Duration = Duration::from_secs(10);
 pub async fn serve(
     listener: TcpListener,
     routes: Routes,
-    most_connections: usize,
+    most_connections: u32,
     names_clients: bool,
     stop: impl Future<Output = ()>,
 ) {
     let routes = Arc::new(routes);
-    let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(most_connections));
+    let places = Arc::new(Semaphore::new(most_connections as usize));
+    let clock = Arc::new(Clock::new());
+    let beat = watch::Sender::new(Beat::On);
     let mut server = http1::Builder::new();
-    server.timer(TickedTimer).header_read_timeout(HEADER_DEADLINE);
+    server.timer(TickedTimer(Arc::clone(&clock))).header_read_timeout(HEADER_DEADLINE);
     server.max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD_BYTES);
     // Who says that it will send no more still waits for its answer. It looks like one who hung up, whose call thus
     // runs to its end; calls are short, and their time is limited.
     server.half_close(true);
-    let mut stop = std::pin::pin!(stop);
+    let mut stop = pin!(stop);
+    let mut ticks = tokio::time::interval(TICK);
     loop {
         let accepted = async {
             let place = Arc::clone(&places).acquire_owned().await;
@@ -52,6 +57,11 @@ pub async fn serve(
         };
         let (accepted, place) = tokio::select! {
             () = &mut stop => break,
+            _ = ticks.tick() => {
+                clock.tick();
+                beat.send_replace(Beat::On);
+                continue;
+            }
             accepted = accepted => accepted,
         };
         let (stream, client) = match accepted {
@@ -66,58 +76,110 @@ pub async fn serve(
         // Answers are written whole; waiting for more would only delay them.
         let _ = stream.set_nodelay(true);
         let routes = Arc::clone(&routes);
-        let service = hyper::service::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
+        let service = service_fn(move |mut request: http::Request<Incoming>| {
             if names_clients {
                 request.extensions_mut().insert(ClientAddress(client));
             }
             let routes = Arc::clone(&routes);
             async move { Ok::<_, Infallible>(routes.answer(request).await) }
         });
-        let connection = graceful.watch(server.serve_connection(TokioIo::new(stream), service));
+        let connection = server.serve_connection(TokioIo::new(stream), service);
+        let beat = beat.subscribe();
         tokio::spawn(async move {
             // What goes wrong on one connection is its client's affair.
-            if let Err(error) = with_ticks(connection).await {
+            if let Err(error) = run(connection, beat).await {
                 tracing::debug!(detail = %error, "a connection ended early");
             }
             drop(place);
         });
     }
     drop(listener);
-    if tokio::time::timeout(CLOSING_DEADLINE, graceful.shutdown()).await.is_err() {
+    beat.send_replace(Beat::Last);
+    // When every place is free again, every connection has ended.
+    if tokio::time::timeout(CLOSING_DEADLINE, places.acquire_many(most_connections)).await.is_err() {
         tracing::warn!("some answers were still under way when the server stopped");
     }
 }
 
-/// Runs a connection, and has it look at the clock every [`TICK`].
-async fn with_ticks<T>(connection: impl Future<Output = T>) -> T {
+/// What connections are told, every [`TICK`] and at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beat {
+    On,
+    /// The server stops.
+    Last,
+}
+
+/// Runs a connection. It looks at the clock at every beat, and ends with the answer under way after the last.
+async fn run<S>(
+    connection: http1::Connection<TokioIo<TcpStream>, S>,
+    mut beat: watch::Receiver<Beat>,
+) -> hyper::Result<()>
+where
+    S: HttpService<Incoming, ResBody = ResponseBody>,
+    S::Error: Into<Box<dyn Error + Send + Sync>>,
+{
     let mut connection = pin!(connection);
-    let mut ticks = tokio::time::interval(TICK);
+    let mut stopping = false;
     loop {
         tokio::select! {
             biased;
             ended = &mut connection => return ended,
-            _ = ticks.tick() => {}
+            heard = beat.changed(), if !stopping => {
+                if heard.is_err() || *beat.borrow() == Beat::Last {
+                    stopping = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+            }
         }
     }
 }
 
-/// Deadlines that are looked at, but wake nobody; [`with_ticks`] does.
+/// The time to within a [`TICK`], without asking the system.
+#[derive(Debug)]
+struct Clock {
+    started: Instant,
+    ticks: AtomicU32,
+}
+
+impl Clock {
+    fn new() -> Self {
+        Self { started: Instant::now(), ticks: AtomicU32::new(0) }
+    }
+
+    fn tick(&self) {
+        let ticks = self.started.elapsed().as_secs() / TICK.as_secs();
+        self.ticks.store(u32::try_from(ticks).unwrap_or(u32::MAX), Ordering::Relaxed);
+    }
+
+    fn now(&self) -> Instant {
+        self.started + TICK * self.ticks.load(Ordering::Relaxed)
+    }
+}
+
+/// Deadlines that are looked at, but wake nobody; the ticks do.
 ///
 /// Hyper sets one for the headers of every request, and takes it back a moment later. To put each into tokio's timer and
 /// out again was a good part of what a small answer cost.
 #[derive(Debug)]
-struct TickedTimer;
+struct TickedTimer(Arc<Clock>);
 
 #[derive(Debug)]
-struct TickedSleep(Instant);
+struct TickedSleep {
+    clock: Arc<Clock>,
+    deadline: Instant,
+}
 
 impl Timer for TickedTimer {
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
-        self.sleep_until(Instant::now() + duration)
+        self.sleep_until(self.now() + duration)
     }
 
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
-        Box::pin(TickedSleep(deadline))
+        Box::pin(TickedSleep { clock: Arc::clone(&self.0), deadline })
+    }
+
+    fn now(&self) -> Instant {
+        self.0.now()
     }
 }
 
@@ -127,7 +189,7 @@ impl Future for TickedSleep {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        if Instant::now() < self.0 { Poll::Pending } else { Poll::Ready(()) }
+        if self.clock.now() < self.deadline { Poll::Pending } else { Poll::Ready(()) }
     }
 }
 
@@ -156,7 +218,6 @@ pub fn is_local(address: SocketAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpStream;
     use tokio::time::timeout;
 
     use super::*;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
+use bytes::Buf as _;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::AbortHandle;
@@ -189,18 +189,7 @@ async fn answer_line(context: &Context, line: &[u8], remembered: Revision) -> (R
     };
     let reply = mcp::answer(line, &door, &context.state, &mut log).await;
     let bytes = reply.answer.as_ref().map_or(0, Answer::len);
-    tracing::info!(
-        request = &*request_id,
-        method = log.method,
-        tool = log.tool,
-        era = log.era,
-        status = u64::from(reply.status),
-        code = log.rpc_code.map(i64::from),
-        error = log.tool_error,
-        bytes = bytes as u64,
-        ms = started.elapsed().as_secs_f64() * 1_000.0,
-        archive = snapshot.loaded().map(|loaded| loaded.digest.get(..16).unwrap_or_default()),
-    );
+    log.write(&request_id, reply.status, bytes, started, &snapshot);
     (reply, log.agreed)
 }
 
@@ -209,9 +198,7 @@ async fn write_all(
     mut answers: mpsc::Receiver<Answer>,
 ) -> std::io::Result<()> {
     while let Some(answer) = answers.recv().await {
-        for piece in answer.into_pieces().into_iter().chain([Bytes::from_static(b"\n")]) {
-            output.write_all(&piece).await?;
-        }
+        output.write_all_buf(&mut answer.into_buf().chain(&b"\n"[..])).await?;
         output.flush().await?;
     }
     Ok(())

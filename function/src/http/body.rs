@@ -7,6 +7,7 @@ use bytes::{Bytes, BytesMut};
 use http_body::Body;
 use http_body_util::BodyExt as _;
 
+use crate::deadline::within;
 use crate::limits::MAX_BODY_BYTES;
 
 /// How long a client may take to send its body.
@@ -43,7 +44,7 @@ pub(crate) async fn read(body: impl Body<Data = Bytes>) -> Result<Bytes, Refused
     if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
         return Err(Refused::TooLarge);
     }
-    tokio::time::timeout(BODY_DEADLINE, collect(body)).await.unwrap_or(Err(Refused::TooSlow))
+    within(BODY_DEADLINE, pin!(collect(body))).await.unwrap_or(Err(Refused::TooSlow))
 }
 
 /// Collects the frames; a body in one piece, as nearly all are, is not copied.

@@ -14,7 +14,7 @@ use http::header::{
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 
-use super::{ClientAddress, paths, plain, respond, rpc_failure};
+use super::{ClientAddress, ResponseBody, paths, plain, respond, rpc_failure};
 use crate::context::Context;
 use crate::error::{McpForm, ToolError};
 use crate::facade;
@@ -142,7 +142,7 @@ fn refuse(context: &Context, path: &str, error: &ToolError) -> Response<Body> {
                 McpForm::ToolResult => -32603,
             };
             let error = refusal(handling.status, code, error.sentence(&request_id));
-            respond(rpc_failure(handling.status, &error)).0
+            respond(rpc_failure(handling.status, &error)).0.map(ResponseBody::into_body)
         }
         _ if path.starts_with("/v1") => facade::failure(error, &request_id, None),
         _ => {

@@ -145,7 +145,7 @@ async fn bytes_of(
             damage: Damage::Rule("a rendition is larger than any answer"),
         }));
     }
-    let Some(stored) = index.pictures(&[rendition]).await.pop() else { return Ok(Bytes::new()) };
+    let Some(stored) = index.pictures([rendition]).await.next() else { return Ok(Bytes::new()) };
     // Verified base64 decodes; an empty picture would be the archive's own fault.
     Ok(STANDARD.decode(stored?).map(Bytes::from).unwrap_or_default())
 }

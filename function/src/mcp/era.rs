@@ -68,15 +68,17 @@ impl Revision {
 /// The MCP headers of an HTTP request. Stdio has none, and nothing to cross-check.
 #[derive(Debug)]
 pub(crate) struct Headers<'a> {
+    map: &'a HeaderMap,
     version: Option<Cow<'a, str>>,
-    method: Option<&'a [u8]>,
-    name: Option<&'a [u8]>,
 }
 
 impl<'a> Headers<'a> {
     pub(crate) fn read(map: &'a HeaderMap) -> Self {
-        let first = |name: &HeaderName| map.get(name).map(|value| value.as_bytes().trim_ascii());
-        Self { version: version_header(map), method: first(&METHOD_HEADER), name: first(&NAME_HEADER) }
+        Self { map, version: version_header(map) }
+    }
+
+    fn first(&self, name: &HeaderName) -> Option<&'a [u8]> {
+        self.map.get(name).map(|value| value.as_bytes().trim_ascii())
     }
 
     /// Returns the revision the header names, if it is one that is served.
@@ -92,9 +94,6 @@ impl<'a> Headers<'a> {
 
 /// Joins repeated version headers; equal values count once (Claude Code was seen sending it twice).
 fn version_header(map: &HeaderMap) -> Option<Cow<'_, str>> {
-    if !map.contains_key(&VERSION_HEADER) {
-        return None;
-    }
     let mut values = map.get_all(&VERSION_HEADER).iter();
     let first = values.next()?.to_str().unwrap_or("?");
     let mut rest = values.map(|value| value.to_str().unwrap_or("?")).peekable();
@@ -213,7 +212,7 @@ fn check_routing_headers(
     request: &Request<'_>,
     lenient: bool,
 ) -> Result<(), RpcError> {
-    match headers.method {
+    match headers.first(&METHOD_HEADER) {
         None if lenient => {}
         Some(method) if method == request.method.as_bytes() => {}
         None => return Err(error::header_mismatch("the header Mcp-Method is missing")),
@@ -225,7 +224,7 @@ fn check_routing_headers(
         _ => return Ok(()),
     };
     let Some(expected) = expected.and_then(string) else { return Ok(()) };
-    match headers.name {
+    match headers.first(&NAME_HEADER) {
         None if lenient => Ok(()),
         None => Err(error::header_mismatch("the header Mcp-Name is missing")),
         Some(name) => match decode_name(name) {

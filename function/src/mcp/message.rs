@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::de::IgnoredAny;
 
 use crate::mcp::error::{self, RpcError};
+use crate::mcp::json::{Fault, Json};
+
+pub(crate) use crate::mcp::json::{Raw, string};
 
 /// Most bytes of a request id; a longer one is refused rather than echoed.
 const MAX_ID_BYTES: usize = 256;
@@ -63,9 +64,9 @@ enum Slot<'s, 'a> {
 }
 
 impl<'a> Params<'a> {
-    /// Returns the place of the field called `name`, and the field's own bit; nothing for fields nobody looks at.
-    fn slot(&mut self, name: &str) -> Option<(u16, Slot<'_, 'a>)> {
-        let (number, slot) = match name {
+    /// Returns the number and the place of the field called `name`; nothing for fields nobody looks at.
+    fn slot(&mut self, name: &str) -> Option<(u8, Slot<'_, 'a>)> {
+        Some(match name {
             "name" => (0, Slot::Value(&mut self.name)),
             "arguments" => (1, Slot::Part(&mut self.arguments)),
             "_meta" => (2, Slot::Part(&mut self.meta)),
@@ -78,25 +79,7 @@ impl<'a> Params<'a> {
             "notifications" => (9, Slot::Part(&mut self.notifications)),
             "requestId" => (10, Slot::Value(&mut self.request_id)),
             _ => return None,
-        };
-        Some((1 << number, slot))
-    }
-}
-
-/// A JSON value as it was written, known to be valid.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Raw<'a>(&'a str);
-
-impl<'a> Raw<'a> {
-    /// Returns the JSON.
-    pub(crate) fn get(self) -> &'a str {
-        self.0
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <&RawValue>::deserialize(deserializer).map(|raw| Self(raw.get()))
+        })
     }
 }
 
@@ -112,6 +95,18 @@ pub(crate) enum Part<'a> {
 }
 
 impl<'a> Part<'a> {
+    fn read(json: &mut Json<'a>) -> Result<Self, Fault> {
+        if json.peek() != Some(b'{') {
+            return Ok(if json.value()?.is_null() { Self::Nothing } else { Self::Other });
+        }
+        let mut members = Vec::new();
+        json.members(|json, name| {
+            members.push((string(name).ok_or(Fault::Malformed)?, json.value()?));
+            Ok(())
+        })?;
+        Ok(Self::Object(Members(members)))
+    }
+
     /// Returns the members; none where the value is no object.
     pub(crate) fn members(&self) -> &Members<'a> {
         const NONE: &Members<'_> = &Members(Vec::new());
@@ -119,30 +114,85 @@ impl<'a> Part<'a> {
     }
 }
 
-#[derive(Deserialize)]
+/// A message as it was sent.
+#[derive(Default)]
 struct Wire<'a> {
-    #[serde(borrow)]
     jsonrpc: Option<Raw<'a>>,
-    #[serde(borrow, default, deserialize_with = "present")]
     id: Option<Raw<'a>>,
-    #[serde(borrow, default, deserialize_with = "present")]
     method: Option<Raw<'a>>,
-    #[serde(borrow, default, deserialize_with = "present")]
     params: Option<WireParams<'a>>,
-    result: Option<IgnoredAny>,
-    error: Option<IgnoredAny>,
+    result: Option<Raw<'a>>,
+    error: Option<Raw<'a>>,
 }
 
-/// `params` as they were sent, read in the same pass as the message around them.
+/// `params` as they were sent.
 enum WireParams<'a> {
     Good(Box<Params<'a>>),
     /// What is wrong with them.
     Bad(&'static str),
 }
 
-/// Keeps an explicit `null` apart from an absent field.
-fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
+impl<'a> Wire<'a> {
+    fn read(text: &'a str) -> Result<Self, Fault> {
+        let mut json = Json::new(text);
+        let mut wire = Self::default();
+        let mut seen = Seen::default();
+        json.members(|json, name| {
+            let name = string(name).ok_or(Fault::Malformed)?;
+            let (number, field) = match &*name {
+                "jsonrpc" => (0, &mut wire.jsonrpc),
+                "id" => (1, &mut wire.id),
+                "method" => (2, &mut wire.method),
+                "result" => (3, &mut wire.result),
+                "error" => (4, &mut wire.error),
+                "params" => {
+                    wire.params = Some(WireParams::read(json)?);
+                    return seen.once(5);
+                }
+                _ => return json.value().map(drop),
+            };
+            seen.once(number)?;
+            *field = Some(json.value()?);
+            Ok(())
+        })?;
+        json.end()?;
+        Ok(wire)
+    }
+}
+
+impl<'a> WireParams<'a> {
+    fn read(json: &mut Json<'a>) -> Result<Self, Fault> {
+        if json.peek() != Some(b'{') {
+            json.value()?;
+            return Ok(Self::Bad("`params` must be an object"));
+        }
+        let mut params = Box::<Params<'_>>::default();
+        let (mut seen, mut twice) = (Seen::default(), false);
+        json.members(|json, name| {
+            let name = string(name).ok_or(Fault::Malformed)?;
+            let Some((field, slot)) = params.slot(&name) else { return json.value().map(drop) };
+            match slot {
+                Slot::Value(value) => *value = Some(json.value()?).filter(|value| !value.is_null()),
+                Slot::Part(part) => *part = Part::read(json)?,
+            }
+            twice |= seen.once(field).is_err();
+            Ok(())
+        })?;
+        Ok(if twice { Self::Bad("a field of `params` appears twice") } else { Self::Good(params) })
+    }
+}
+
+/// The known fields an object has named, by their numbers.
+#[derive(Default)]
+struct Seen(u16);
+
+impl Seen {
+    /// Notes a field, which must not have been there before.
+    fn once(&mut self, field: u8) -> Result<(), Fault> {
+        let before = self.0;
+        self.0 |= 1 << field;
+        if self.0 == before { Err(Fault::Twice) } else { Ok(()) }
+    }
 }
 
 /// Why a message could not be read, and the id to answer to where one was readable.
@@ -180,12 +230,10 @@ pub(crate) fn read(text: &str) -> Result<Incoming<'_>, Unreadable<'_>> {
         };
         return refuse(None, error);
     }
-    let wire: Wire<'_> = match serde_json::from_str(text) {
+    let wire = match Wire::read(text) {
         Ok(wire) => wire,
-        Err(fault) if fault.is_data() => {
-            return refuse(None, error::invalid_request("a field appears twice"));
-        }
-        Err(_) => return refuse(None, error::parse("the body is not valid JSON")),
+        Err(Fault::Twice) => return refuse(None, error::invalid_request("a field appears twice")),
+        Err(Fault::Malformed) => return refuse(None, error::parse("the body is not valid JSON")),
     };
     let id = wire.id.map(Raw::get).filter(|id| is_id(id));
     if wire.jsonrpc.map(Raw::get) != Some("\"2.0\"") {
@@ -196,7 +244,7 @@ pub(crate) fn read(text: &str) -> Result<Incoming<'_>, Unreadable<'_>> {
         return refuse(None, error::invalid_request(rule));
     }
     let Some(method) = wire.method else {
-        if wire.result.is_some() || wire.error.is_some() {
+        if wire.result.or(wire.error).is_some() {
             return Ok(Incoming::Response);
         }
         return refuse(id, error::invalid_request("`method` is missing"));
@@ -227,17 +275,6 @@ fn is_id(raw: &str) -> bool {
     raw.len() <= MAX_ID_BYTES && (integer || (raw.starts_with('"') && readable(raw)))
 }
 
-/// Returns the string a raw JSON value holds.
-pub(crate) fn string(raw: Raw<'_>) -> Option<Cow<'_, str>> {
-    #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-    let inside = raw.get().strip_prefix('"')?.strip_suffix('"')?;
-    if !inside.contains('\\') {
-        return Some(Cow::Borrowed(inside));
-    }
-    serde_json::from_str::<Text<'_>>(raw.get()).ok().map(|text| text.0)
-}
-
 /// The members of a JSON object, in order, values unparsed.
 #[derive(Debug, Default)]
 pub(crate) struct Members<'a>(pub(crate) Vec<(Cow<'a, str>, Raw<'a>)>);
@@ -245,7 +282,7 @@ pub(crate) struct Members<'a>(pub(crate) Vec<(Cow<'a, str>, Raw<'a>)>);
 impl<'a> Members<'a> {
     /// Reads an object's members; nothing if the value is no object.
     pub(crate) fn read(raw: Raw<'a>) -> Option<Self> {
-        match serde_json::from_str(raw.get()) {
+        match Part::read(&mut Json::new(raw.get())) {
             Ok(Part::Object(members)) => Some(members),
             _ => None,
         }
@@ -259,107 +296,6 @@ impl<'a> Members<'a> {
     /// Returns the string member called `name`.
     pub(crate) fn string(&self, name: &str) -> Option<Cow<'a, str>> {
         self.get(name).and_then(string)
-    }
-}
-
-#[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
-
-/// The kinds of values other than objects, all read as the same thing.
-macro_rules! no_object {
-    ($($value:tt)+) => {
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("any value")
-        }
-
-        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-            Ok($($value)+)
-        }
-
-        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-            Ok($($value)+)
-        }
-
-        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-            Ok($($value)+)
-        }
-
-        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-            Ok($($value)+)
-        }
-
-        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-            Ok($($value)+)
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-            while items.next_element::<IgnoredAny>()?.is_some() {}
-            Ok($($value)+)
-        }
-    };
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Part<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Part<'de>;
-
-            no_object!(Part::Other);
-
-            fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(Part::Nothing)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some((Key(name), value)) = map.next_entry()? {
-                    members.push((name, value));
-                }
-                Ok(Part::Object(Members(members)))
-            }
-        }
-        deserializer.deserialize_any(Reader)
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for WireParams<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
-            type Value = WireParams<'de>;
-
-            no_object!(WireParams::Bad("`params` must be an object"));
-
-            fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(WireParams::Bad("`params` must be an object"))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut params = Box::<Params<'_>>::default();
-                // One bit for each known field.
-                let mut seen = 0_u16;
-                let mut twice = false;
-                while let Some(Key(name)) = map.next_key()? {
-                    let Some((field, slot)) = params.slot(&name) else {
-                        map.next_value::<IgnoredAny>()?;
-                        continue;
-                    };
-                    match slot {
-                        Slot::Value(value) => *value = map.next_value()?,
-                        Slot::Part(part) => *part = map.next_value()?,
-                    }
-                    twice |= seen & field != 0;
-                    seen |= field;
-                }
-                Ok(if twice {
-                    WireParams::Bad("a field of `params` appears twice")
-                } else {
-                    WireParams::Good(params)
-                })
-            }
-        }
-        deserializer.deserialize_any(Reader)
     }
 }
 

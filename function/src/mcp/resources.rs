@@ -227,7 +227,7 @@ pub(super) async fn read(
                 (MAX_ANSWER_BYTES - ENVELOPE_BYTES).saturating_sub(out.len() + address.len() * 6) as u64;
             let fitting = [&picture.large, &picture.medium].into_iter().find(|one| one.span().length <= room);
             let rendition = fitting.unwrap_or(&picture.small);
-            let stored = index.pictures(&[rendition]).await.pop();
+            let stored = index.pictures([rendition]).await.next();
             let stored = stored.ok_or_else(not_found)?.map_err(|error| failed(&error, door))?;
             out.raw(r#"{"uri":"#)
                 .string(&address)

@@ -60,6 +60,13 @@ pub(crate) struct Selection {
     pub(crate) next_rank: Option<u32>,
 }
 
+impl Selection {
+    /// Returns the pictures of the entries that have one, in this size.
+    fn renditions(&self, size: Size) -> impl Iterator<Item = &ArchivedRendition> {
+        self.entries.iter().filter_map(Held::entry).filter_map(move |entry| size.of_entry(entry))
+    }
+}
+
 /// How large the pictures of an answer are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
@@ -265,9 +272,7 @@ pub(crate) async fn write_blocks(
     size: Size,
     links: &Links<'_>,
 ) {
-    let wanted: Vec<&ArchivedRendition> =
-        selection.entries.iter().filter_map(Held::entry).filter_map(|entry| size.of_entry(entry)).collect();
-    let mut pictures = index.pictures(&wanted).await.into_iter();
+    let mut pictures = index.pictures(selection.renditions(size)).await;
     for (at, held) in selection.entries.iter().enumerate() {
         let Some(entry) = held.entry() else { continue };
         out.raw(if at == 0 { "" } else { "," });

@@ -4,6 +4,7 @@ use std::cell::LazyCell;
 use std::sync::Arc;
 
 use axum::body::Body;
+use bytes::Buf as _;
 use http::header::{CONTENT_TYPE, HOST, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::BodyExt as _;
@@ -50,7 +51,8 @@ impl Served {
             let body = if is_stream {
                 // A subscription stays open; its first event is enough.
                 let first = body.frame().await.and_then(Result::ok).and_then(|frame| frame.into_data().ok());
-                first.expect("a stream begins with an event").to_vec()
+                let mut first = first.expect("a stream begins with an event");
+                first.copy_to_bytes(first.remaining()).to_vec()
             } else {
                 body.collect().await.expect("a body").to_bytes().to_vec()
             };

@@ -38,9 +38,7 @@ pub(crate) async fn write_entries(
     size: Size,
     links: &Links<'_>,
 ) {
-    let entries = selection.entries.iter().filter_map(Held::entry);
-    let wanted: Vec<_> = entries.filter_map(|entry| size.of_entry(entry)).collect();
-    let mut pictures = index.pictures(&wanted).await.into_iter();
+    let mut pictures = index.pictures(selection.renditions(size)).await;
     for (at, held) in selection.entries.iter().enumerate() {
         let Some(entry) = held.entry() else { continue };
         out.raw(if at == 0 { "" } else { "," });

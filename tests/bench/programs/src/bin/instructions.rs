@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
 use wakashu_bench::{Shape, write_archive};
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let response = routes.answer(request).await;
             let mut body = response.into_body();
             while let Some(frame) = body.frame().await {
-                bytes += frame?.data_ref().map_or(0, Bytes::len);
+                bytes += frame?.data_ref().map_or(0, Buf::remaining);
             }
         }
         eprintln!("{case}: {count} requests, {bytes} bytes");

@@ -1,0 +1,272 @@
+//! JSON as clients write it, walked through once.
+//!
+//! Messages are short objects of plain strings. Only objects, plain strings and whole numbers are read here, and every
+//! other value is left to `serde_json`, whose visitors take more instructions for the same messages (ADR 1). A property
+//! test holds both to the same notion of JSON.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::Deserializer;
+use serde_json::value::RawValue;
+use wakashu_archive::plain_length;
+
+/// How deep objects are read here; what lies deeper is left to `serde_json`, which does not recurse.
+const MAX_DEPTH: u8 = 8;
+
+/// A JSON value as it was written, known to be valid.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Raw<'a> {
+    json: &'a str,
+    /// Whether it is known to be a string without escapes.
+    is_plain: bool,
+}
+
+impl<'a> Raw<'a> {
+    /// Returns the JSON.
+    pub(crate) fn get(self) -> &'a str {
+        self.json
+    }
+
+    pub(crate) fn is_null(self) -> bool {
+        self.json == "null"
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&RawValue>::deserialize(deserializer).map(|raw| Self { json: raw.get(), is_plain: false })
+    }
+}
+
+/// Returns the string a raw JSON value holds.
+pub(crate) fn string(raw: Raw<'_>) -> Option<Cow<'_, str>> {
+    if raw.is_plain {
+        return raw.json.get(1..raw.json.len() - 1).map(Cow::Borrowed);
+    }
+    unusual_string(raw)
+}
+
+#[cold]
+fn unusual_string(raw: Raw<'_>) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    serde_json::from_str::<Text<'_>>(raw.json).ok().map(|text| text.0)
+}
+
+/// What keeps a text from being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It is not JSON.
+    Malformed,
+    /// It names a field twice.
+    Twice,
+}
+
+/// A place in a JSON text.
+#[derive(Debug)]
+pub(crate) struct Json<'a> {
+    text: &'a str,
+    at: usize,
+    depth: u8,
+}
+
+impl<'a> Json<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { text, at: 0, depth: 0 }
+    }
+
+    /// Returns the first byte of what comes next, blanks skipped.
+    pub(crate) fn peek(&mut self) -> Option<u8> {
+        loop {
+            match self.text.as_bytes().get(self.at)? {
+                b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
+                byte => return Some(*byte),
+            }
+        }
+    }
+
+    /// Reads an object: `member` is given each name, and reads the value that follows.
+    pub(crate) fn members(
+        &mut self,
+        mut member: impl FnMut(&mut Self, Raw<'a>) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        self.expect(b'{')?;
+        if self.peek() == Some(b'}') {
+            return self.expect(b'}');
+        }
+        self.depth += 1;
+        loop {
+            if self.peek() != Some(b'"') {
+                return Err(Fault::Malformed);
+            }
+            let name = self.string()?;
+            self.expect(b':')?;
+            member(self, name)?;
+            if self.peek() != Some(b',') {
+                self.depth -= 1;
+                return self.expect(b'}');
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Reads a value of any kind.
+    pub(crate) fn value(&mut self) -> Result<Raw<'a>, Fault> {
+        if self.peek() == Some(b'"') { self.string() } else { self.other_value() }
+    }
+
+    fn other_value(&mut self) -> Result<Raw<'a>, Fault> {
+        match self.peek() {
+            Some(b'1'..=b'9') => self.number(),
+            Some(b'{') if self.depth < MAX_DEPTH => {
+                let start = self.at;
+                self.members(|json, _| json.value().map(drop))?;
+                let length = self.at - start;
+                self.at = start;
+                self.take(length, false)
+            }
+            _ => self.unusual(),
+        }
+    }
+
+    /// Makes sure that nothing follows.
+    pub(crate) fn end(&mut self) -> Result<(), Fault> {
+        if self.peek().is_none() { Ok(()) } else { Err(Fault::Malformed) }
+    }
+
+    fn expect(&mut self, expected: u8) -> Result<(), Fault> {
+        if self.peek() != Some(expected) {
+            return Err(Fault::Malformed);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn string(&mut self) -> Result<Raw<'a>, Fault> {
+        let inside = self.text.as_bytes().get(self.at + 1..).unwrap_or_default();
+        let length = plain_length(inside);
+        match inside.get(length) {
+            Some(b'"') => self.take(length + 2, true),
+            _ => self.unusual(),
+        }
+    }
+
+    fn number(&mut self) -> Result<Raw<'a>, Fault> {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        match rest.get(digits) {
+            Some(b'.' | b'e' | b'E') => self.unusual(),
+            _ => self.take(digits, false),
+        }
+    }
+
+    /// Reads a value as `serde_json` does.
+    #[cold]
+    fn unusual(&mut self) -> Result<Raw<'a>, Fault> {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter();
+        let Some(Ok(value)) = values.next() else { return Err(Fault::Malformed) };
+        self.at += values.byte_offset();
+        Ok(value)
+    }
+
+    fn take(&mut self, length: usize, is_plain: bool) -> Result<Raw<'a>, Fault> {
+        let end = self.at + length;
+        let json = self.text.get(self.at..end).ok_or(Fault::Malformed)?;
+        self.at = end;
+        Ok(Raw { json, is_plain })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde::de::IgnoredAny;
+
+    use super::*;
+
+    fn is_json(text: &str) -> bool {
+        let mut json = Json::new(text);
+        json.value().and_then(|_| json.end()).is_ok()
+    }
+
+    fn agrees(text: &str) -> bool {
+        is_json(text) == serde_json::from_str::<IgnoredAny>(text).is_ok()
+    }
+
+    #[test]
+    fn what_is_json_is_what_serde_json_takes() {
+        for text in [
+            "{}",
+            "{ }",
+            "{,}",
+            r#"{"a"}"#,
+            r#"{"a":}"#,
+            r#"{"a":1,}"#,
+            r#"{"a":1 "b":2}"#,
+            r#"{"a":1}}"#,
+            r#"{"a":01}"#,
+            r#"{"a":1.}"#,
+            r#"{"a":1e9}"#,
+            r#"{"a":-0}"#,
+            r#"{"a":12x}"#,
+            r#"{"a":"\ud800"}"#,
+            r#"{"\ud800":1}"#,
+            r#"{"a":"\x"}"#,
+            "{\"a\":\"\t\"}",
+            "{\"a\u{7f}\":\"\u{80}\"}",
+            r#"{"a":[1,{"b":[]}],"c":null}"#,
+            r#"{"a":nul}"#,
+            "{\u{a0}}",
+            r#"{"a" : "b" , "c" : true }"#,
+            "\"",
+            "\"\\",
+            "1 2",
+            "",
+            " ",
+            "12345678901234567890123",
+            "\u{feff}{}",
+        ] {
+            assert!(agrees(text), "{text}");
+        }
+        let nested = |open: &str, close: &str| format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
+        assert!(is_json(&nested("[", "]")) && is_json(&nested(r#"{"a":"#, "}")));
+    }
+
+    #[test]
+    fn values_come_as_they_were_written() {
+        let text = r#" {"a" : "い\n" , "b":[1, 2],"c":{ "d":{} },"e":7 ,"f":1.5} "#;
+        let mut json = Json::new(text);
+        let mut seen = Vec::new();
+        json.members(|json, name| {
+            seen.push((name.get(), json.value()?.get()));
+            Ok(())
+        })
+        .unwrap();
+        json.end().unwrap();
+        let expected = [
+            (r#""a""#, r#""い\n""#),
+            (r#""b""#, "[1, 2]"),
+            (r#""c""#, r#"{ "d":{} }"#),
+            (r#""e""#, "7"),
+            (r#""f""#, "1.5"),
+        ];
+        assert_eq!(seen, expected);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_text_is_judged_as_serde_json_judges_it(
+            tokens in prop::collection::vec(prop::sample::select(vec![
+                "{", "}", "[", "]", ":", ",", "\"", "\"a\"", "\"い\"", "\"\\n\"", "\"\\u12\"", "\\", "0", "1", "23", "-", ".5", "e3",
+                "true", "null", " ", "\n", "\"a\":", "\"b\":{", "{\"c\":1}", "\u{1}", "é",
+            ]), 0..16),
+        ) {
+            let text = tokens.concat();
+            prop_assert!(agrees(&text), "{text}");
+        }
+    }
+}
