@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 use wakashu_function::{Config, door, log, reference, run};
 
 /// Answers MCP requests from a wakashu archive.
@@ -101,9 +101,7 @@ fn start(arguments: &Arguments) -> anyhow::Result<()> {
     match arguments.door {
         Door::Serve { .. } => {
             log::start(config.log, true);
-            // With one core there is nobody to hand work to, and a runtime that does not try is quicker.
-            let one_core = std::thread::available_parallelism().is_ok_and(|cores| cores.get() == 1);
-            runtime(one_core)?.block_on(serve(&config))
+            Builder::new_multi_thread().enable_all().build()?.block_on(serve(&config))
         }
         Door::Stdio { .. } => {
             log::start(config.log, true);
@@ -122,13 +120,9 @@ fn start_on_lambda() -> anyhow::Result<()> {
     let config = Config::read(|name| std::env::var(name).ok())?;
     // The process sleeps between requests, and a thread of the log with it.
     log::start(config.log, false);
-    runtime(!door::lambda::is_concurrent())?.block_on(run::serve_lambda(&config))
-}
-
-/// Returns a runtime of one thread, or of one for each core.
-fn runtime(one_thread: bool) -> io::Result<Runtime> {
-    let mut builder = if one_thread { Builder::new_current_thread() } else { Builder::new_multi_thread() };
-    builder.enable_all().build()
+    let concurrent = door::lambda::is_concurrent();
+    let mut builder = if concurrent { Builder::new_multi_thread() } else { Builder::new_current_thread() };
+    builder.enable_all().build()?.block_on(run::serve_lambda(&config))
 }
 
 async fn serve(config: &Config) -> anyhow::Result<()> {
