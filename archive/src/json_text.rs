@@ -8,36 +8,29 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 ///
 /// Only what JSON requires is escaped; all other characters stay as they are.
 pub fn escape_into(out: &mut String, text: &str) {
-    // Nearly all text needs no escape.
-    if plain_length(text.as_bytes()) == text.len() {
-        out.push_str(text);
-        return;
-    }
-    let mut plain_from = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let short = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\r' => "\\r",
-            b'\t' => "\\t",
-            0x08 => "\\b",
-            0x0c => "\\f",
-            0..0x20 => "",
-            _ => continue,
-        };
-        out.push_str(text.get(plain_from..at).unwrap_or_default());
-        if short.is_empty() {
-            out.push_str("\\u00");
-            for nibble in [byte >> 4, byte & 15] {
-                out.push(char::from(HEX.get(usize::from(nibble)).copied().unwrap_or(b'0')));
+    let mut rest = text;
+    loop {
+        let (plain, special) = rest.split_at_checked(plain_length(rest.as_bytes())).unwrap_or((rest, ""));
+        out.push_str(plain);
+        let Some(byte) = special.bytes().next() else { return };
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            0x08 => out.push_str("\\b"),
+            0x0c => out.push_str("\\f"),
+            control => {
+                out.push_str("\\u00");
+                for nibble in [control >> 4, control & 15] {
+                    out.push(char::from(HEX.get(usize::from(nibble)).copied().unwrap_or(b'0')));
+                }
             }
-        } else {
-            out.push_str(short);
         }
-        plain_from = at + 1;
+        // What needs an escape is one byte long.
+        rest = special.get(1..).unwrap_or_default();
     }
-    out.push_str(text.get(plain_from..).unwrap_or_default());
 }
 
 /// Returns how many bytes of `text`, from its start, stand for themselves inside a JSON string. Eight at a time: messages,

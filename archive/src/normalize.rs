@@ -112,8 +112,14 @@ impl RankRange {
             return Err(RankRangeError);
         }
         let text = if text.is_ascii() { Cow::Borrowed(text) } else { Cow::Owned(text.nfkc().collect()) };
-        let (first, last) = text.split_once('-').unwrap_or((&text, &text));
-        match (rank(first), rank(last)) {
+        let ranks = match text.split_once('-') {
+            Some((first, last)) => (rank(first), rank(last)),
+            None => {
+                let only = rank(&text);
+                (only, only)
+            }
+        };
+        match ranks {
             (Some(first), Some(last)) if first <= last => Ok(Self { first, last }),
             _ => Err(RankRangeError),
         }

@@ -28,8 +28,9 @@ pub struct SearchKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Piece {
     /// The run ends before this byte of the key; it begins where the previous piece ends.
-    key_end: usize,
-    origin: Range<usize>,
+    key_end: u32,
+    /// The part of the text. Texts are far shorter than 4 GiB, and a search makes many pieces.
+    origin: Range<u32>,
     is_iteration: bool,
 }
 
@@ -46,7 +47,8 @@ impl SearchKey {
             let is_iteration = push_grapheme(&mut key.text, grapheme);
             let end = start + grapheme.len();
             if key.text.len() > before {
-                key.pieces.push(Piece { key_end: key.text.len(), origin: start..end, is_iteration });
+                let origin = narrow(start)..narrow(end);
+                key.pieces.push(Piece { key_end: narrow(key.text.len()), origin, is_iteration });
             }
             start = end;
         }
@@ -61,12 +63,13 @@ impl SearchKey {
         let mut from = 0;
         let mut row_of_e: Option<char> = None;
         for piece in exact.pieces {
-            let run = exact.text.get(from..piece.key_end).unwrap_or_default();
-            from = piece.key_end;
+            let end = piece.key_end as usize;
+            let run = exact.text.get(from..end).unwrap_or_default();
+            from = end;
             for character in run.chars() {
                 row_of_e = push_loose(&mut key.text, character, row_of_e);
             }
-            key.pieces.push(Piece { key_end: key.text.len(), ..piece });
+            key.pieces.push(Piece { key_end: narrow(key.text.len()), ..piece });
         }
         key
     }
@@ -116,13 +119,17 @@ impl SearchKey {
     /// Returns the part of the text that a run of the key came from; and that part begun at the character that is
     /// repeated, should it begin with an iteration mark.
     fn origins(&self, run: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
-        let first = self.pieces.partition_point(|piece| piece.key_end <= run.start);
-        let last = self.pieces.partition_point(|piece| piece.key_end < run.end);
-        let end = self.pieces.get(last)?.origin.end;
+        let first = self.pieces.partition_point(|piece| piece.key_end as usize <= run.start);
+        let last = self.pieces.partition_point(|piece| (piece.key_end as usize) < run.end);
+        let end = self.pieces.get(last)?.origin.end as usize;
         let repeated = self.pieces.get(..=first)?.iter().rev().find(|piece| !piece.is_iteration);
-        let start = self.pieces.get(first)?.origin.start;
-        Some((start..end, repeated.map_or(start, |piece| piece.origin.start)..end))
+        let start = self.pieces.get(first)?.origin.start as usize;
+        Some((start..end, repeated.map_or(start, |piece| piece.origin.start as usize)..end))
     }
+}
+
+fn narrow(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
 }
 
 /// Appends the exact key of `text`; for when origins are not asked for.
@@ -145,7 +152,8 @@ impl<'a> Iterator for Graphemes<'a> {
     fn next(&mut self) -> Option<&'a str> {
         let mut characters = self.0.chars();
         let first = characters.next()?;
-        let alone = is_settled(first) && characters.next().is_none_or(is_settled);
+        let stands_alone = |character| is_settled(character) || character == '\n';
+        let alone = stands_alone(first) && characters.next().is_none_or(stands_alone);
         let length = if alone { first.len_utf8() } else { self.0.graphemes(true).next()?.len() };
         let (grapheme, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
@@ -165,11 +173,14 @@ pub(crate) fn push_loose_of(key: &mut String, exact: &str) {
 fn push_grapheme(key: &mut String, grapheme: &str) -> bool {
     // Nearly all of a poem is one plain character per grapheme.
     let mut characters = grapheme.chars();
-    if let (Some(only), None) = (characters.next(), characters.next())
-        && is_settled(only)
-    {
-        key.push(old_forms::modern(only));
-        return false;
+    if let (Some(only), None) = (characters.next(), characters.next()) {
+        if is_settled(only) {
+            key.push(old_forms::modern(only));
+            return false;
+        }
+        if only == '\n' {
+            return false;
+        }
     }
     let mut is_iteration = false;
     for character in grapheme.nfkc().flat_map(char::to_lowercase) {
@@ -328,6 +339,8 @@ mod tests {
         // old character forms
         ("恋", "戀すてふ", "exact"),
         ("戀", "恋すちょう", "exact"),
+        ("山崎", "山﨑", "exact"),
+        ("髙﨑", "高崎", "exact"),
         ("桜", "櫻花", "exact"),
         ("沢", "澤", "exact"),
         ("滝川", "瀧川", "exact"),

@@ -57,11 +57,35 @@ static PAIRS: &[(char, char)] = &[
     ('齒', '歯'), ('齡', '齢'), ('龍', '竜'), ('﨑', '崎'),
 ];
 
+/// The first and the number of the characters the table may hold: kanji, and the few among the compatibility forms (﨑).
+const FIRST: u32 = 0x4e00;
+const COUNT: usize = 0xad00;
+
+/// One bit per character, set for the old forms: hardly any character of a poem is one, and to search the table for each
+/// was a good part of making a key.
+static IS_OLD: [u64; COUNT / 64] = old_bits();
+
+#[expect(clippy::indexing_slicing, reason = "while compiling: an index beyond the end would not compile")]
+const fn old_bits() -> [u64; COUNT / 64] {
+    let mut bits = [0; COUNT / 64];
+    let mut at = 0;
+    while at < PAIRS.len() {
+        let place = (PAIRS[at].0 as u32 - FIRST) as usize;
+        bits[place / 64] |= 1 << (place % 64);
+        at += 1;
+    }
+    bits
+}
+
 /// Returns the form used today.
 pub(super) fn modern(character: char) -> char {
-    if !matches!(character, '\u{4e00}'..='\u{9fff}') {
-        return character;
-    }
+    let place = u32::from(character).wrapping_sub(FIRST) as usize;
+    let is_old = IS_OLD.get(place / 64).is_some_and(|bits| bits >> (place % 64) & 1 == 1);
+    if is_old { old_to_modern(character) } else { character }
+}
+
+#[cold]
+fn old_to_modern(character: char) -> char {
     let found = PAIRS.binary_search_by_key(&character, |(old, _)| *old);
     found.ok().and_then(|at| PAIRS.get(at)).map_or(character, |(_, modern)| *modern)
 }
@@ -73,6 +97,14 @@ mod tests {
     #[test]
     fn the_table_ascends() {
         assert!(PAIRS.is_sorted_by(|one, next| one.0 < next.0));
+    }
+
+    #[test]
+    fn every_old_form_is_found_and_no_other() {
+        for character in '\u{3000}'..='\u{ffff}' {
+            let listed = PAIRS.iter().find(|(old, _)| *old == character);
+            assert_eq!(modern(character), listed.map_or(character, |(_, modern)| *modern));
+        }
     }
 
     #[test]
