@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io::IoSlice;
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -171,15 +172,18 @@ pub struct AnswerBuf {
 }
 
 impl AnswerBuf {
-    /// Returns what is left to send. No piece is empty.
-    fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+    /// Shows `take` what is left to send, piece by piece, until it has enough. No piece is empty.
+    fn pieces<'a>(&'a self, mut take: impl FnMut(&'a [u8]) -> ControlFlow<()>) -> ControlFlow<()> {
         let frame = self.frame.as_bytes();
-        let left = self.splices.get(self.splices_sent..).unwrap_or_default();
-        let starts = std::iter::once(self.frame_sent).chain(left.iter().map(|(at, _)| *at));
-        let ends = left.iter().map(|(at, _)| *at).chain([frame.len()]);
-        let splices = left.iter().map(|(_, bytes)| &**bytes).chain([&[][..]]);
-        let between = starts.zip(ends).map(move |(start, end)| frame.get(start..end).unwrap_or_default());
-        between.zip(splices).flat_map(|(before, splice)| [before, splice]).filter(|piece| !piece.is_empty())
+        let mut take =
+            |piece: &'a [u8]| if piece.is_empty() { ControlFlow::Continue(()) } else { take(piece) };
+        let mut from = self.frame_sent;
+        for (at, splice) in self.splices.get(self.splices_sent..).unwrap_or_default() {
+            take(frame.get(from..*at).unwrap_or_default())?;
+            take(splice)?;
+            from = *at;
+        }
+        take(frame.get(from..).unwrap_or_default())
     }
 }
 
@@ -189,12 +193,25 @@ impl Buf for AnswerBuf {
     }
 
     fn chunk(&self) -> &[u8] {
-        self.pieces().next().unwrap_or_default()
+        let mut first = &[][..];
+        let _ = self.pieces(|piece| {
+            first = piece;
+            ControlFlow::Break(())
+        });
+        first
     }
 
     fn chunks_vectored<'a>(&'a self, vectors: &mut [IoSlice<'a>]) -> usize {
-        let filled = vectors.iter_mut().zip(self.pieces());
-        filled.map(|(vector, piece)| *vector = IoSlice::new(piece)).count()
+        let room = vectors.len();
+        let mut free = vectors.iter_mut();
+        let _ = self.pieces(|piece| match free.next() {
+            Some(vector) => {
+                *vector = IoSlice::new(piece);
+                ControlFlow::Continue(())
+            }
+            None => ControlFlow::Break(()),
+        });
+        room - free.len()
     }
 
     fn advance(&mut self, count: usize) {

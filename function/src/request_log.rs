@@ -89,7 +89,7 @@ impl RequestLog {
     }
 
     pub(crate) fn set_method(&mut self, method: &str) {
-        self.method = METHODS.into_iter().find(|known| *known == method).unwrap_or("other");
+        self.method = METHODS.iter().find(|known| **known == method).copied().unwrap_or("other");
     }
 }
 

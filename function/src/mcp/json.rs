@@ -78,6 +78,13 @@ impl<'a> Json<'a> {
 
     /// Returns the first byte of what comes next, blanks skipped.
     pub(crate) fn peek(&mut self) -> Option<u8> {
+        // Few clients write blanks.
+        let next = self.text.as_bytes().get(self.at).copied();
+        if next.is_some_and(|byte| byte > b' ') { next } else { self.peek_past_blanks() }
+    }
+
+    #[cold]
+    fn peek_past_blanks(&mut self) -> Option<u8> {
         loop {
             match self.text.as_bytes().get(self.at)? {
                 b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
@@ -103,11 +110,16 @@ impl<'a> Json<'a> {
             let name = self.string()?;
             self.expect(b':')?;
             member(self, name)?;
-            if self.peek() != Some(b',') {
-                self.depth -= 1;
-                return self.expect(b'}');
-            }
+            let next = self.peek();
             self.at += 1;
+            match next {
+                Some(b',') => {}
+                Some(b'}') => {
+                    self.depth -= 1;
+                    return Ok(());
+                }
+                _ => return Err(Fault::Malformed),
+            }
         }
     }
 
@@ -181,6 +193,8 @@ impl<'a> Json<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
     use serde::de::IgnoredAny;
 
@@ -255,8 +269,77 @@ mod tests {
         assert_eq!(seen, expected);
     }
 
+    /// Reads the members of an object both ways; tells whether names, values and what strings hold are the same.
+    fn members_agree(text: &str) -> bool {
+        let theirs = serde_json::from_str::<BTreeMap<String, &RawValue>>(text).ok();
+        let mut json = Json::new(text);
+        let mut ours = BTreeMap::new();
+        let read = json.members(|json, name| {
+            let name = string(name).ok_or(Fault::Malformed)?;
+            ours.insert(name.into_owned(), json.value()?);
+            Ok(())
+        });
+        match (theirs, read.and_then(|()| json.end())) {
+            (None, Err(_)) => true,
+            (Some(theirs), Ok(())) => {
+                let text_of = |json| serde_json::from_str::<String>(json).ok();
+                theirs.len() == ours.len()
+                    && theirs.iter().zip(&ours).all(|((their_name, theirs), (our_name, ours))| {
+                        their_name == our_name
+                            && theirs.get() == ours.get()
+                            && text_of(theirs.get()).as_deref() == string(*ours).as_deref()
+                    })
+            }
+            _ => false,
+        }
+    }
+
+    fn some_of(texts: &'static [&'static str]) -> impl Strategy<Value = String> {
+        prop::sample::select(texts).prop_map(str::to_owned)
+    }
+
+    fn any_string() -> impl Strategy<Value = String> {
+        let parts = ["a", "い", "name", " ", "\\n", "\\\"", "\\u3042", "\\ud83d\\ude00", "\\ud800", "\u{7f}"];
+        prop::collection::vec(prop::sample::select(parts.to_vec()), 0..4)
+            .prop_map(|parts| format!("\"{}\"", parts.concat()))
+    }
+
+    /// JSON of any kind, a dozen levels deep, with blanks anywhere.
+    fn any_json() -> impl Strategy<Value = String> {
+        let blank = || some_of(&["", "", "", " ", "\n\t"]);
+        let other = some_of(&["0", "7", "-1", "12.5", "3e2", "true", "null", "[]", "{}", "{ }"]);
+        prop_oneof![any_string(), other].prop_recursive(12, 40, 4, move |inner| {
+            let member = (any_string(), blank(), inner.clone())
+                .prop_map(|(name, blank, value)| format!("{name}{blank}:{value}"));
+            let object =
+                prop::collection::vec(member, 0..4).prop_map(|members| format!("{{{}}}", members.join(",")));
+            let array =
+                prop::collection::vec(inner, 0..3).prop_map(|values| format!("[{}]", values.join(" ,")));
+            (blank(), prop_oneof![4 => object, 1 => array], blank())
+                .prop_map(|(before, value, after)| format!("{before}{value}{after}"))
+        })
+    }
+
+    /// The same text with one character replaced, or left as it is.
+    fn with_a_slip(text: &str, place: usize, slip: Option<char>) -> String {
+        let place = place % text.chars().count().max(1);
+        let changed = |(at, character)| slip.filter(|_| at == place).unwrap_or(character);
+        text.chars().enumerate().map(changed).collect()
+    }
+
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn json_and_nearly_json_is_read_as_serde_json_reads_it(
+            text in any_json(),
+            place in any::<usize>(),
+            slip in prop::option::of(prop::sample::select(vec!['{', '}', '[', '"', ':', ',', '\\', '0', ' ', '\u{1}'])),
+        ) {
+            prop_assert!(agrees(&text) && members_agree(&text), "{text}");
+            let text = with_a_slip(&text, place, slip);
+            prop_assert!(agrees(&text) && members_agree(&text), "{text}");
+        }
 
         #[test]
         fn any_text_is_judged_as_serde_json_judges_it(

@@ -146,8 +146,9 @@ impl<'a> Wire<'a> {
                 "result" => (3, &mut wire.result),
                 "error" => (4, &mut wire.error),
                 "params" => {
+                    seen.once(5)?;
                     wire.params = Some(WireParams::read(json)?);
-                    return seen.once(5);
+                    return Ok(());
                 }
                 _ => return json.value().map(drop),
             };
@@ -244,7 +245,8 @@ pub(crate) fn read(text: &str) -> Result<Incoming<'_>, Unreadable<'_>> {
         return refuse(None, error::invalid_request(rule));
     }
     let Some(method) = wire.method else {
-        if wire.result.or(wire.error).is_some() {
+        // A result may well be nothing; an error may not.
+        if wire.result.is_some() || wire.error.is_some_and(|error| !error.is_null()) {
             return Ok(Incoming::Response);
         }
         return refuse(id, error::invalid_request("`method` is missing"));
@@ -316,6 +318,9 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, 0),
             (r#"{"jsonrpc":"2.0","method":"x"}"#, 0),
             (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, 0),
+            (r#"{"jsonrpc":"2.0","id":1,"result":null}"#, 0),
+            (r#"{"jsonrpc":"2.0","id":1,"error":{}}"#, 0),
+            (r#"{"jsonrpc":"2.0","id":1,"error":null}"#, -32600),
             ("", -32700),
             ("{", -32700),
             ("nul", -32700),

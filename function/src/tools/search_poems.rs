@@ -103,9 +103,14 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
         }
     };
     for hit in &shown {
-        text.push_str(&format!("\n\n{} {}位：{}\n{}", hit.round, hit.rank, hit.account, hit.poem));
+        let mut number = itoa::Buffer::new();
+        let rank = number.format(hit.rank);
+        for part in ["\n\n", &hit.round, " ", rank, "位：", &hit.account, "\n", &hit.poem] {
+            text.push_str(part);
+        }
         if let Some(yomi) = &hit.yomi {
-            text.push_str(&format!("\nよみ: {yomi}"));
+            text.push_str("\nよみ: ");
+            text.push_str(yomi);
         }
         if hit.kind == "loose" {
             text.push_str("\n（表記の違いを許した一致）");
@@ -183,18 +188,22 @@ fn shown(query: &Query, hit: Hit, round: &ArchivedRound, entry: &ArchivedEntry) 
         round: shortened(&round.title, 200),
         rank: entry.rank.to_native(),
         account: shortened(&marked_account.unwrap_or_else(|| account.into_owned()), 200),
-        poem: around_mark(&marked_poem.unwrap_or_else(|| poem.into_owned())),
-        yomi: marked_yomi.map(|yomi| around_mark(&yomi)),
+        poem: around_mark(marked_poem.unwrap_or_else(|| poem.into_owned())),
+        yomi: marked_yomi.map(around_mark),
         kind: if hit.loose { "loose" } else { "exact" },
         uri: format!("wakashu://rounds/{}/{}", uri::encode(&round.title), entry.rank.to_native()),
     }
 }
 
 /// Cuts a long text down to the part around its mark.
-fn around_mark(text: &str) -> String {
+fn around_mark(text: String) -> String {
+    // No text has more characters than bytes.
+    if text.len() <= MAX_POEM_CHARACTERS {
+        return text;
+    }
     let count = text.chars().count();
     if count <= MAX_POEM_CHARACTERS {
-        return text.to_owned();
+        return text;
     }
     let mark = text.find('【').and_then(|at| text.get(..at)).map_or(0, |before| before.chars().count());
     let from = mark.saturating_sub(MAX_POEM_CHARACTERS / 2).min(count - MAX_POEM_CHARACTERS);
