@@ -5,7 +5,7 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -76,7 +76,10 @@ pub async fn serve(
         // Answers are written whole; waiting for more would only delay them.
         let _ = stream.set_nodelay(true);
         let routes = Arc::clone(&routes);
+        let asked = Arc::new(AtomicBool::new(false));
+        let asks = Arc::clone(&asked);
         let service = service_fn(move |mut request: http::Request<Incoming>| {
+            asks.store(true, Ordering::Relaxed);
             if names_clients {
                 request.extensions_mut().insert(ClientAddress(client));
             }
@@ -87,7 +90,7 @@ pub async fn serve(
         let beat = beat.subscribe();
         tokio::spawn(async move {
             // What goes wrong on one connection is its client's affair.
-            if let Err(error) = run(connection, beat).await {
+            if let Err(error) = run(connection, &asked, beat).await {
                 tracing::debug!(detail = %error, "a connection ended early");
             }
             drop(place);
@@ -110,8 +113,12 @@ enum Beat {
 }
 
 /// Runs a connection. It looks at the clock at every beat, and ends with the answer under way after the last.
+///
+/// `asked` tells whether anything was ever asked on it. Hyper would wait for the rest of a first head that has begun,
+/// and hold up the end for somebody to whom nothing is owed.
 async fn run<S>(
     connection: http1::Connection<TokioIo<TcpStream>, S>,
+    asked: &AtomicBool,
     mut beat: watch::Receiver<Beat>,
 ) -> hyper::Result<()>
 where
@@ -126,6 +133,9 @@ where
             ended = &mut connection => return ended,
             heard = beat.changed(), if !stopping => {
                 if heard.is_err() || *beat.borrow() == Beat::Last {
+                    if !asked.load(Ordering::Relaxed) {
+                        return Ok(());
+                    }
                     stopping = true;
                     connection.as_mut().graceful_shutdown();
                 }
