@@ -14,6 +14,9 @@ use crate::programs::program;
 /// How long to wait for something to appear in the log; it is written out a few times a second.
 const LOG_PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long a server may take to end by itself before a test gives up on it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// How long a program may take to end when it is asked to, so that its log is whole.
 pub(crate) const ENDING_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -112,10 +115,22 @@ impl Server {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Waits for the process to end by itself.
+    /// Waits for the process to end by itself, within the usual patience; its log is whole then.
     #[must_use]
-    pub fn wait(mut self) -> ExitStatus {
-        self.child.wait().unwrap()
+    pub fn wait(&mut self) -> ExitStatus {
+        let started = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                self.log.wait_until_whole();
+                return status;
+            }
+            assert!(
+                started.elapsed() < PATIENCE,
+                "the server does not end; the log says:\n{}",
+                self.log.text()
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 }
 
@@ -182,12 +197,17 @@ impl Log {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks all of it for secrets, once its process has ended.
-    pub(crate) fn check_for_secrets(&self) {
+    /// Waits a little until all of it is here, once its process has ended.
+    fn wait_until_whole(&self) {
         let started = Instant::now();
         while !self.written().is_whole && started.elapsed() < ENDING_PATIENCE {
             std::thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    /// Checks all of it for secrets, once its process has ended.
+    pub(crate) fn check_for_secrets(&self) {
+        self.wait_until_whole();
         // A test that fails already says why.
         if !std::thread::panicking() {
             check_for_secrets(&self.written().bytes);

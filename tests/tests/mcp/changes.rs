@@ -63,7 +63,7 @@ fn next_message(connection: &mut Connection) -> Option<Value> {
 fn listeners_over_http_hear_of_a_replaced_archive() {
     let collection = fixture::collection();
     let path = collection.write();
-    let server = Server::serve_with(Some(&path), &EVERY_SECOND);
+    let mut server = Server::serve_with(Some(&path), &EVERY_SECOND);
     let capabilities = server.send(&modern("server/discover", &json!({}))).result()["capabilities"].clone();
     assert_eq!(capabilities["resources"]["listChanged"], true, "{capabilities}");
 
