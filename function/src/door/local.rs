@@ -20,8 +20,9 @@ use tokio::sync::{Semaphore, watch};
 use crate::http::{ClientAddress, ResponseBody, Routes};
 use crate::limits::{MAX_HEAD_BYTES, MAX_HEADERS};
 
-/// How long a client may take to send its headers, give or take a tick: 15 seconds at most.
-const HEADER_DEADLINE: Duration = Duration::from_secs(14);
+/// How long a client may take to send its headers: 14 to 15 seconds, as the clock it is counted from is up to a
+/// [`TICK`] behind.
+const HEADER_DEADLINE: Duration = Duration::from_secs(15);
 
 /// How often a connection is reminded to look at the clock.
 const TICK: Duration = Duration::from_secs(1);

@@ -517,11 +517,9 @@ fn slow_clients_hold_up_nobody_and_are_let_go() {
             assert_eq!(reply.status, 408);
         }
     }
-    assert!(
-        started.elapsed() < Duration::from_secs(20),
-        "heads have fifteen seconds: {:?}",
-        started.elapsed()
-    );
+    // The server counts in seconds, and begins with the one that has begun.
+    let patience = started.elapsed().as_secs();
+    assert!((14..20).contains(&patience), "heads have fifteen seconds: {patience}");
     assert!(dripped.join().unwrap() < Duration::from_secs(15), "dripping does not help");
     assert_eq!(quickly("afterwards", || server.send(&ping())).status, 200);
     drop((silent, deaf));
