@@ -68,7 +68,7 @@ impl RequestLog {
             line.push('"');
             push_text(line, r#","method":""#, Some(self.method));
             push_text(line, r#","tool":""#, self.tool);
-            push_text(line, r#","era":""#, Some(self.era).filter(|era| !era.is_empty()));
+            push_text(line, r#","era":""#, Some(self.era));
             line.push_str(r#","status":"#);
             line.push_str(number.format(status));
             if let Some(code) = self.rpc_code {
@@ -93,9 +93,10 @@ impl RequestLog {
     }
 }
 
-/// Appends a field that opens like `name`, if there is one.
+/// Appends a field that opens like `name`, if there is anything to say: a message that was refused early has no method
+/// and no era.
 fn push_text(line: &mut String, name: &str, text: Option<&str>) {
-    if let Some(text) = text {
+    if let Some(text) = text.filter(|text| !text.is_empty()) {
         line.push_str(name);
         line.push_str(text);
         line.push('"');

@@ -247,6 +247,7 @@ fn pictures_are_served_with_lasting_links_and_conditional_requests() {
 fn a_line_of_the_log_tells_what_was_asked_and_not_what_was_said() {
     let (server, _collection) = fixture::serve();
     let _ = server.send(&call("get_wakashu_ranking", &json!({ "round_title": "第1回", "rank_range": "1" })));
+    let _ = server.send(&post("{"));
     let _ = server.send(&call("get_poem", &json!({ "round_title": "ひみつの回", "rank": 1 })));
     let log = server.log_with("NOT_FOUND");
     let line = log.lines().find(|line| line.contains("\"get_wakashu_ranking\"")).unwrap();
@@ -258,6 +259,8 @@ fn a_line_of_the_log_tells_what_was_asked_and_not_what_was_said() {
         (&line["method"], &line["era"], &line["status"]),
         (&json!("tools/call"), &json!(LEGACY), &json!(200))
     );
+    let refused = log.lines().find(|line| line.contains("-32700")).unwrap();
+    assert!(!refused.contains("method") && !refused.contains("era"), "nothing to name: {refused}");
     assert!(!log.contains("番目の歌") && !log.contains("ひみつ"), "no text of poems or callers: {log}");
 }
 
