@@ -42,6 +42,11 @@ pub fn start(level: Option<Level>, background: bool) {
     }
 }
 
+/// Tells whether there is a log of ours; a program that only borrows the server has one of its own.
+pub(crate) fn is_started() -> bool {
+    BUFFER.get().is_some()
+}
+
 /// Writes out what has collected.
 pub fn flush() {
     let Some(buffer) = BUFFER.get() else { return };
@@ -90,7 +95,8 @@ impl Subscriber for Lines {
     fn exit(&self, _: &Id) {}
 }
 
-/// Writes one line, whose fields `fields` appends. Whoever calls it asks first whether `level` is wanted.
+/// Writes one line, whose fields `fields` appends. Whoever calls it asks first whether `level` is wanted and the log
+/// [is started](is_started).
 pub(crate) fn write(level: Level, fields: impl FnOnce(&mut String)) {
     thread_local! {
         static LINE: RefCell<String> = RefCell::new(String::with_capacity(512));

@@ -60,6 +60,11 @@ impl RequestLog {
         if !tracing::event_enabled!(Level::INFO) {
             return;
         }
+        let archive = snapshot.loaded().and_then(|loaded| loaded.digest.get(..16));
+        if !log::is_started() {
+            self.tell(request_id, status, bytes, started, archive);
+            return;
+        }
         log::write(Level::INFO, |line| {
             let mut number = itoa::Buffer::new();
             // The platform may have chosen the id; the other texts are ours and need no escapes.
@@ -83,9 +88,29 @@ impl RequestLog {
             line.push_str(number.format(bytes));
             line.push_str(r#","ms":"#);
             log::push_milliseconds(line, started.elapsed());
-            let archive = snapshot.loaded().and_then(|loaded| loaded.digest.get(..16));
             push_text(line, r#","archive":""#, archive);
         });
+    }
+
+    /// Tells the same to the log of the program that borrows the server: `preview` has one.
+    #[cold]
+    fn tell(&self, request_id: &str, status: u16, bytes: usize, started: Instant, archive: Option<&str>) {
+        let said = |text: &'static str| Some(text).filter(|text| !text.is_empty());
+        let mut ms = String::new();
+        log::push_milliseconds(&mut ms, started.elapsed());
+        tracing::info!(
+            request = request_id,
+            method = said(self.method),
+            tool = self.tool,
+            era = said(self.era),
+            status,
+            code = self.rpc_code,
+            error = self.tool_error,
+            header_differs = self.header_differs.then_some(true),
+            bytes,
+            ms = %ms,
+            archive,
+        );
     }
 
     pub(crate) fn set_method(&mut self, method: &str) {

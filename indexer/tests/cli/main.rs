@@ -15,5 +15,6 @@ mod damage;
 mod determinism;
 mod harness;
 mod names;
+mod preview;
 mod show;
 mod talk;
