@@ -67,7 +67,7 @@ def run(options):
 
 def measure(server, request, answer_bytes, clients, options):
     main = clients == 10
-    slices = 1 if options.quick else 5 if main else 3
+    slices = 1 if options.quick else 9 if main else 3
     servers = {"floor": floor(answer_bytes)}
     # Parsing matters where there is something to parse; once per case is enough.
     if main and request.bodies:
