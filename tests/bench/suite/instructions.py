@@ -5,6 +5,7 @@ from .machine import ROOT, say
 
 TITLES = {
     "ranking-1": "ranking of 1 entry, 20 KiB",
+    "ranking-1-modern": "the same in revision 2026-07-28",
     "ranking-10": "ranking of 10 entries, 20 KiB each",
     "tools-list": "tools/list",
 }

@@ -176,7 +176,7 @@ def indexer_section(figures):
 
 
 def instructions_section(figures):
-    return ("Counted by callgrind inside one process, from the router to the last frame of the body; no sockets.\n\n"
+    return ("Counted by callgrind inside one process, from making the request to the last frame of the body; no sockets.\n\n"
             + table(["answer", "instructions"],
                     [[instructions.TITLES[name], f"{count:,}"] for name, count in figures["counts"].items()]))
 

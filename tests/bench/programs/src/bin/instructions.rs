@@ -25,6 +25,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let body = match case {
         "ranking-1" => call("1"),
         "ranking-10" => call("1-10"),
+        "ranking-1-modern" => call("1").replacen(
+            r#""params":{"#,
+            r#""params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"wakashu-bench","version":"1"}},"#,
+            1,
+        ),
         _ => r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#.to_owned(),
     };
     let folder = tempfile::tempdir()?;
@@ -40,10 +45,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         let routes = Routes::new(Arc::new(context));
         let mut bytes = 0;
         for _ in 0..count {
-            let request = Request::post("/mcp")
+            let mut request = Request::post("/mcp")
                 .header("host", "127.0.0.1:3000")
-                .header("content-type", "application/json")
-                .body(Full::new(body.clone()))?;
+                .header("content-type", "application/json");
+            if case.ends_with("-modern") {
+                request = request
+                    .header("mcp-protocol-version", "2026-07-28")
+                    .header("mcp-method", "tools/call")
+                    .header("mcp-name", "get_wakashu_ranking");
+            }
+            let request = request.body(Full::new(body.clone()))?;
             let response = routes.answer(request).await;
             let mut body = response.into_body();
             while let Some(frame) = body.frame().await {
