@@ -112,12 +112,11 @@ impl RankRange {
             return Err(RankRangeError);
         }
         let text = if text.is_ascii() { Cow::Borrowed(text) } else { Cow::Owned(text.nfkc().collect()) };
-        let ranks = match text.split_once('-') {
-            Some((first, last)) => (rank(first), rank(last)),
-            None => {
-                let only = rank(&text);
-                (only, only)
-            }
+        let ranks = if let Some((first, last)) = text.split_once('-') {
+            (rank(first), rank(last))
+        } else {
+            let only = rank(&text);
+            (only, only)
         };
         match ranks {
             (Some(first), Some(last)) if first <= last => Ok(Self { first, last }),
