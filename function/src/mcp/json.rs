@@ -328,7 +328,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
 
         #[test]
         fn json_and_nearly_json_is_read_as_serde_json_reads_it(
