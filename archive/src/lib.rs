@@ -17,6 +17,7 @@ mod model;
 mod normalize;
 mod reader;
 mod search_key;
+mod stored;
 mod trailer;
 mod writer;
 
@@ -34,6 +35,7 @@ pub use model::{
 pub use normalize::{MAX_RANK, RankRange, RankRangeError, bare_number, round_number, title_key};
 pub use reader::{Archive, Opening, PageView, RootView, verify_original, verify_rendition};
 pub use search_key::SearchKey;
+pub use stored::decode_picture;
 pub use trailer::{HEAD_MAGIC, TAIL_BYTES, TRAILER_BYTES, Trailer, VERSION};
 pub use writer::{
     CHUNK_ENTRIES, EntryDraft, MAX_COLUMN_BYTES, MAX_ENTRY_TEXT_BYTES, MAX_PAGE_BYTES, MAX_ROOT_BYTES,

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use rkyv::rancor;
 
@@ -16,6 +14,7 @@ use crate::model::{
     Chunk, Entry, Extra, MediaType, Page, Picture, Reference, Rendition, Root, Round, TextRange,
 };
 use crate::normalize::{MAX_RANK, round_number, title_key};
+use crate::stored::encode_picture;
 use crate::trailer::{HEAD_MAGIC, Trailer};
 
 /// Most entries in one chunk.
@@ -174,7 +173,7 @@ impl From<&PictureDraft> for PreparedPicture {
 
 impl PreparedRendition {
     fn base64(draft: &RenditionDraft) -> Self {
-        Self::new(STANDARD.encode(&draft.bytes).into(), draft)
+        Self::new(encode_picture(&draft.bytes).into(), draft)
     }
 
     fn raw(draft: &RenditionDraft) -> Self {

@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{
     CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
-use wakashu_archive::{ArchiveError, ArchivedRendition, Damage, Section};
+use wakashu_archive::{ArchiveError, ArchivedRendition, Damage, Section, decode_picture};
 
 use crate::context::Context;
 use crate::error::Detail;
@@ -147,5 +145,5 @@ async fn bytes_of(
     }
     let Some(stored) = index.pictures([rendition]).await.next() else { return Ok(Bytes::new()) };
     // Verified base64 decodes; an empty picture would be the archive's own fault.
-    Ok(STANDARD.decode(stored?).map(Bytes::from).unwrap_or_default())
+    Ok(decode_picture(&stored?).map(Bytes::from).unwrap_or_default())
 }

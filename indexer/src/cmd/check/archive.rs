@@ -5,12 +5,10 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use wakashu_archive::{
     Archive, ArchiveError, ArchivedChunk, ArchivedEntry, ArchivedPicture, ArchivedRendition, ArchivedRound,
-    CHUNK_ENTRIES, ContentHash, HEAD_MAGIC, PageView, Period, Span, Trailer, round_number, title_key,
-    unescape, verify_original, verify_rendition,
+    CHUNK_ENTRIES, ContentHash, HEAD_MAGIC, PageView, Period, Span, Trailer, decode_picture, round_number,
+    title_key, unescape, verify_original, verify_rendition,
 };
 
 use super::columns::Columns;
@@ -406,10 +404,9 @@ impl PictureJob {
             (stored, settings.max_pixels)
         } else {
             verify_rendition(rendition, &stored).map_err(|error| damaged(&self.place, &error))?;
-            let decoded = STANDARD.decode(&stored);
+            let decoded = decode_picture(&stored);
             drop(stored);
-            let decoded =
-                decoded.map_err(|error| damaged(&self.place, &format!("base64 does not decode: {error}")))?;
+            let decoded = decoded.ok_or_else(|| damaged(&self.place, &"base64 does not decode"))?;
             (decoded.into(), MAX_RENDITION_PIXELS)
         };
         let (width, height) = (rendition.width_px.to_native(), rendition.height_px.to_native());

@@ -5,10 +5,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use wakashu_archive::{
-    Archive, ArchivedEntry, ArchivedRendition, ArchivedRound, MAX_RANK, verify_original, verify_rendition,
+    Archive, ArchivedEntry, ArchivedRendition, ArchivedRound, MAX_RANK, decode_picture, verify_original,
+    verify_rendition,
 };
 
 use crate::archive_file::ArchiveFile;
@@ -89,7 +88,7 @@ impl Extraction<'_> {
             return Ok(stored.to_vec());
         }
         verify_rendition(rendition, &stored).map_err(|error| error.to_string())?;
-        STANDARD.decode(&stored).map_err(|error| error.to_string())
+        decode_picture(&stored).ok_or_else(|| "base64 does not decode".to_owned())
     }
 }
 
