@@ -34,7 +34,7 @@ pub use model::{
 };
 pub use normalize::{MAX_RANK, RankRange, RankRangeError, bare_number, round_number, title_key};
 pub use reader::{Archive, Opening, PageView, RootView, verify_original, verify_rendition};
-pub use search_key::SearchKey;
+pub use search_key::{KEYS_VERSION, SearchKey};
 pub use stored::decode_picture;
 pub use trailer::{HEAD_MAGIC, TAIL_BYTES, TRAILER_BYTES, Trailer, VERSION};
 pub use writer::{

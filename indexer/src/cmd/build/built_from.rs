@@ -1,6 +1,6 @@
 //! The digest of everything an archive follows from.
 
-use wakashu_archive::{ContentHash, VERSION};
+use wakashu_archive::{ContentHash, KEYS_VERSION, VERSION};
 
 use crate::picture::{ENCODER_VERSION, Settings};
 use crate::walk::{InputFile, RoundPlan};
@@ -9,8 +9,8 @@ use crate::walk::{InputFile, RoundPlan};
 ///
 /// blake3 in key-derivation mode with the context `wakashu built_from 1`, over, in this order:
 ///
-/// 1. the version of this program, the archive format's version, the encoder's version, and of the settings those
-///    that change bytes: originals, metadata kept;
+/// 1. the version of this program, of the archive format, of the encoder, of the settings those that change bytes
+///    (originals, metadata kept), and the version of the search keys;
 /// 2. the files at the root, by name;
 /// 3. for each round that is served, in reading order: its title (an empty round changes the archive, too), its period
 ///    file, and for each entry that is served, by rank: its text and its picture.
@@ -34,6 +34,7 @@ impl BuiltFrom {
                 &VERSION.to_le_bytes(),
                 ENCODER_VERSION.as_bytes(),
                 &[u8::from(*originals), u8::from(*keep_metadata)],
+                &KEYS_VERSION.to_le_bytes(),
             ],
         );
         built_from
