@@ -219,7 +219,8 @@ fn http_client(encrypted: bool) -> SharedHttpClient {
 
 /// Returns a variable of the environment; an empty one counts as unset.
 fn variable(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|value| !value.is_empty())
+    // Without blanks around it, as `wakashu-function config` reads its settings.
+    env::var(name).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
 fn required(name: &'static str) -> Result<String, StorageError> {
