@@ -48,8 +48,8 @@ impl SearchKey {
         let mut start = 0;
         for grapheme in Graphemes(text) {
             let before = key.text.len();
+            let end = start + grapheme.length();
             let is_iteration = push_grapheme(&mut key.text, grapheme);
-            let end = start + grapheme.len();
             if key.text.len() > before {
                 let origin = narrow(start)..narrow(end);
                 key.pieces.push(Piece { key_end: narrow(key.text.len()), origin, is_iteration });
@@ -146,22 +146,43 @@ pub(crate) fn push_exact(key: &mut String, text: &str) {
     key.push_str(&own);
 }
 
-/// The graphemes of a text. Nearly all of a poem is characters that stand for themselves, and between two of these there
-/// is nothing to look up.
+/// What is folded by itself.
+#[derive(Debug, Clone, Copy)]
+enum Grapheme<'a> {
+    /// A [settled](is_settled) character alone: nearly all of a poem.
+    Settled(char),
+    Other(&'a str),
+}
+
+impl Grapheme<'_> {
+    fn length(self) -> usize {
+        match self {
+            Self::Settled(character) => character.len_utf8(),
+            Self::Other(text) => text.len(),
+        }
+    }
+}
+
+/// The graphemes of a text. Between two settled characters there is nothing to look up.
 struct Graphemes<'a>(&'a str);
 
 impl<'a> Iterator for Graphemes<'a> {
-    type Item = &'a str;
+    type Item = Grapheme<'a>;
 
-    fn next(&mut self) -> Option<&'a str> {
+    fn next(&mut self) -> Option<Grapheme<'a>> {
         let mut characters = self.0.chars();
         let first = characters.next()?;
-        let stands_alone = |character| is_settled(character) || character == '\n';
-        let alone = stands_alone(first) && characters.next().is_none_or(stands_alone);
+        let rest = characters.as_str();
+        let ends_here = characters.next().is_none_or(|next| is_settled(next) || next == '\n');
+        if ends_here && is_settled(first) {
+            self.0 = rest;
+            return Some(Grapheme::Settled(first));
+        }
+        let alone = ends_here && first == '\n';
         let length = if alone { first.len_utf8() } else { self.0.graphemes(true).next()?.len() };
         let (grapheme, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
-        Some(grapheme)
+        Some(Grapheme::Other(grapheme))
     }
 }
 
@@ -174,18 +195,15 @@ pub(crate) fn push_loose_of(key: &mut String, exact: &str) {
 }
 
 /// Appends the key of one grapheme; tells whether it was an iteration mark.
-fn push_grapheme(key: &mut String, grapheme: &str) -> bool {
-    // Nearly all of a poem is one plain character per grapheme.
-    let mut characters = grapheme.chars();
-    if let (Some(only), None) = (characters.next(), characters.next()) {
-        if is_settled(only) {
-            key.push(old_forms::modern(only));
+fn push_grapheme(key: &mut String, grapheme: Grapheme<'_>) -> bool {
+    let grapheme = match grapheme {
+        Grapheme::Settled(character) => {
+            key.push(old_forms::modern(character));
             return false;
         }
-        if only == '\n' {
-            return false;
-        }
-    }
+        Grapheme::Other("\n") => return false,
+        Grapheme::Other(text) => text,
+    };
     let mut is_iteration = false;
     for character in grapheme.nfkc().flat_map(char::to_lowercase) {
         let character = to_hiragana(character);
@@ -514,7 +532,8 @@ mod tests {
 
         #[test]
         fn graphemes_are_those_of_the_standard(text in prop_oneof![poem(), any::<String>()]) {
-            prop_assert!(Graphemes(&text).eq(text.graphemes(true)));
+            let lengths = Graphemes(&text).map(Grapheme::length);
+            prop_assert!(lengths.eq(text.graphemes(true).map(str::len)));
         }
 
         #[test]
