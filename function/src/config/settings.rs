@@ -78,7 +78,7 @@ pub static SETTINGS: [Setting; 20] = [
     Setting {
         name: "WAKASHU_TOKENS_SHA256",
         default: "none: open to all",
-        what: "SHA-256 hashes of bearer tokens, separated by commas, each alone or with a scope: `hash:read` (everything) or `hash:status` (lists and `index_status`)",
+        what: "SHA-256 hashes of bearer tokens, separated by commas, each alone or with a scope: `hash:read` (everything) or `hash:status` (`index_status` and the lists of tools, prompts and templates)",
     },
     Setting {
         name: "WAKASHU_RATE_PER_SECOND",
