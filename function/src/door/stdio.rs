@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Buf as _;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use crate::answer::Answer;
@@ -13,6 +13,7 @@ use crate::archive_state::Generation;
 use crate::context::Context;
 use crate::limits::MAX_BODY_BYTES;
 use crate::mcp::era::Revision;
+use crate::mcp::message::{self, Body, Incoming};
 use crate::mcp::subscriptions::{Subscription, legacy_changed};
 use crate::mcp::{self, Door, Reply, Then, error};
 use crate::request_log::RequestLog;
@@ -40,13 +41,18 @@ pub async fn run(
     let mut listeners =
         Listeners { context: Arc::clone(&context), answers: answers.clone(), tasks: Vec::new() };
     let mut input = BufReader::with_capacity(64 * 1024, input);
+    let mut calls = Calls::default();
     let mut remembered = Revision::NEWEST_LEGACY;
     loop {
         let line = match next_line(&mut input).await? {
             Line::End => break,
             Line::TooLong => {
+                let error = error::invalid_request("the line is longer than 1 MiB");
                 let mut answer = Answer::default();
-                error::invalid_request("the line is longer than 1 MiB").write(&mut answer, None);
+                error.write(&mut answer, None);
+                let log = RequestLog { rpc_code: Some(error.code), ..RequestLog::default() };
+                let snapshot = context.state.current();
+                log.write(&context.next_request_id(), error.status, answer.len(), Instant::now(), &snapshot);
                 if answers.send(answer).await.is_err() {
                     break;
                 }
@@ -55,9 +61,8 @@ pub async fn run(
             Line::Message(line) if line.trim_ascii().is_empty() => continue,
             Line::Message(line) => line,
         };
-        // These change what happens to later messages, so they are answered in place.
-        if is_any_of(&line, &[b"\"initialize\"", b"\"subscriptions/listen\"", b"\"notifications/cancelled\""])
-        {
+        let turn = Turn::of(&line);
+        if let Turn::InPlace = turn {
             let (reply, agreed) = answer_line(&context, &line, remembered).await;
             if let Some(agreed) = agreed {
                 remembered = agreed;
@@ -71,17 +76,27 @@ pub async fn run(
             match reply.then {
                 Then::Nothing => {}
                 Then::Listen(subscription) => listeners.listen(subscription).await,
-                Then::Cancel(id) => listeners.cancel(&id),
+                Then::Cancel(id) => {
+                    listeners.cancel(&id);
+                    calls.cancel(&id);
+                }
             }
             continue;
         }
         let place = Arc::clone(&places).acquire_owned().await;
         let (context, answers) = (Arc::clone(&context), answers.clone());
+        let cancelled = calls.begin(turn);
         tokio::spawn(async move {
-            let (reply, _) = answer_line(&context, &line, remembered).await;
-            if let Some(answer) = reply.answer {
-                // The writer is gone only when the reader of our output is.
-                let _ = answers.send(answer).await;
+            tokio::select! {
+                biased;
+                (reply, _) = answer_line(&context, &line, remembered) => {
+                    if let Some(answer) = reply.answer {
+                        // The writer is gone only when the reader of our output is.
+                        let _ = answers.send(answer).await;
+                    }
+                }
+                // Nobody waits for the answer any more.
+                Ok(()) = cancelled => tracing::info!("a request was cancelled"),
             }
             drop(place);
         });
@@ -91,6 +106,52 @@ pub async fn run(
     match writer.await {
         Ok(written) => written,
         Err(_) => Ok(()),
+    }
+}
+
+/// When a line is answered.
+enum Turn {
+    /// At once: it changes what happens to later lines.
+    InPlace,
+    /// Beside others. A request can be cancelled by its id, as it was written.
+    Beside(Option<String>),
+}
+
+impl Turn {
+    fn of(line: &[u8]) -> Self {
+        let Ok(Body::Single(text)) = message::split(line) else { return Self::Beside(None) };
+        match message::read(text) {
+            Ok(Incoming::Request(request)) => match &*request.method {
+                "initialize" | "subscriptions/listen" => Self::InPlace,
+                _ => Self::Beside(Some(request.id.to_owned())),
+            },
+            Ok(Incoming::Notification(_)) => Self::InPlace,
+            Ok(Incoming::Response) | Err(_) => Self::Beside(None),
+        }
+    }
+}
+
+/// The requests under way, by id.
+#[derive(Default)]
+struct Calls(Vec<(String, oneshot::Sender<()>)>);
+
+impl Calls {
+    /// Notes a request; returns what resolves when it is cancelled.
+    fn begin(&mut self, turn: Turn) -> oneshot::Receiver<()> {
+        // Those that are done; what is left is bounded by the places.
+        self.0.retain(|(_, cancel)| !cancel.is_closed());
+        let (cancel, cancelled) = oneshot::channel();
+        if let Turn::Beside(Some(id)) = turn {
+            self.0.push((id, cancel));
+        }
+        cancelled
+    }
+
+    fn cancel(&mut self, id: &str) {
+        for (_, cancel) in self.0.extract_if(.., |(call, _)| call == id) {
+            // An answer that is out already is out.
+            let _ = cancel.send(());
+        }
     }
 }
 
@@ -164,12 +225,6 @@ impl Drop for Listeners {
     fn drop(&mut self) {
         self.tasks.iter().for_each(|(_, task)| task.abort());
     }
-}
-
-/// Tells whether a line may hold one of these methods; a false alarm only costs concurrency.
-fn is_any_of(line: &[u8], methods: &[&[u8]]) -> bool {
-    let start = line.get(..4_096).unwrap_or(line);
-    methods.iter().any(|method| memchr::memmem::find(start, method).is_some())
 }
 
 async fn answer_line(context: &Context, line: &[u8], remembered: Revision) -> (Reply, Option<Revision>) {

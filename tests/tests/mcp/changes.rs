@@ -127,6 +127,46 @@ fn listeners_over_stdio_hear_of_a_replaced_archive_until_they_cancel() {
     assert!(stdio.wait().success());
 }
 
+/// Some JSON libraries write `\/` for `/`, and members come in any order.
+#[test]
+fn a_method_is_recognised_over_stdio_however_it_is_written() {
+    let collection = fixture::collection();
+    let mut stdio = Stdio::start(&collection.write());
+    let listen =
+        modern_body("subscriptions/listen", &json!({ "notifications": { "toolsListChanged": true } }));
+    stdio.send(listen.to_string().replace("subscriptions/listen", r"subscriptions\/listen"));
+    assert_eq!(stdio.receive().unwrap()["method"], "notifications/subscriptions/acknowledged");
+
+    let padding = "長".repeat(3_000);
+    stdio.send(format!(
+        r#"{{"jsonrpc":"2.0","id":1,"params":{{"padding":"{padding}","protocolVersion":"2025-03-26"}},"method":"initialize"}}"#
+    ));
+    assert_eq!(stdio.receive().unwrap()["result"]["protocolVersion"], "2025-03-26");
+    // Only the revision just agreed on has batches.
+    stdio.send(r#"[{"jsonrpc":"2.0","id":2,"method":"ping"}]"#);
+    assert_eq!(stdio.receive().unwrap()[0]["result"], json!({}));
+}
+
+#[test]
+fn a_cancelled_request_over_stdio_is_not_answered() {
+    let collection = fixture::collection();
+    let mut stdio = Stdio::start_with(Some(&collection.write()), &[("WAKASHU_DRILL", "slow")]);
+    let mut slow = legacy_body("tools/call", &json!({ "name": "index_status" }));
+    slow["id"] = json!("x");
+    stdio.send(slow.to_string());
+    stdio.send(
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "x" } })
+            .to_string(),
+    );
+    let _ = stdio.log_with("a request was cancelled");
+    // One that came later is answered, and nothing else.
+    slow["id"] = json!("y");
+    assert_eq!(stdio.ask(&slow)["id"], "y");
+    stdio.end_input();
+    assert!(stdio.receive().is_none());
+    assert!(stdio.wait().success());
+}
+
 #[test]
 fn a_legacy_client_over_stdio_is_told_after_it_introduced_itself() {
     let collection = fixture::collection();
