@@ -21,7 +21,7 @@ use wakashu_storage::Timestamp;
 use crate::answer::Answer;
 use crate::context::Context;
 use crate::error::{Received, ToolError};
-use crate::http::{PictureBase, PlatformRequestId, body, is_json, methods_of, plain};
+use crate::http::{GivenId, Logged, PictureBase, body, is_json, methods_of, plain};
 use crate::request_log::RequestLog;
 use crate::snapshot::Snapshot;
 use crate::tokens::Scope;
@@ -107,10 +107,7 @@ pub(crate) async fn serve(State(context): State<Arc<Context>>, request: Request<
         response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
         return response;
     }
-    let request_id = match parts.extensions.get::<PlatformRequestId>() {
-        Some(PlatformRequestId(id)) => id.clone(),
-        None => context.next_request_id().to_string(),
-    };
+    let request_id = GivenId::of(&parts.extensions).to_owned();
     let snapshot = context.state.current();
     let started = Instant::now();
     let mut asked = Asked { context: &context, snapshot, parts: &parts, request_id, started, tool: None };
@@ -140,10 +137,10 @@ pub(crate) async fn serve(State(context): State<Arc<Context>>, request: Request<
         response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(bytes));
         *response.body_mut() = Body::empty();
     }
-    let log =
-        RequestLog { method: place.name(), tool: asked.tool, tool_error: code, ..RequestLog::default() };
+    let log = RequestLog { method: place.name(), tool: asked.tool, error: code, ..RequestLog::default() };
     let length = usize::try_from(bytes).unwrap_or(usize::MAX);
     log.write(&asked.request_id, response.status().as_u16(), length, started, &asked.snapshot);
+    response.extensions_mut().insert(Logged);
     response
 }
 

@@ -18,7 +18,7 @@ use axum::routing::{any, get, post};
 use axum::{BoxError, Router};
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use tower_service::Service as _;
 use wakashu_storage::Timestamp;
 
@@ -43,9 +43,21 @@ const SECONDS_UNTIL_A_STREAM_ENDS: u64 = 60;
 #[derive(Debug, Clone)]
 pub struct PictureBase(pub String);
 
-/// An id the platform already gave the request, as on Lambda; set by the door.
+/// By this the request is found in the log. Set by the door where the platform gave it one, as on Lambda; else by the
+/// routes.
 #[derive(Debug, Clone)]
-pub struct PlatformRequestId(pub String);
+pub struct GivenId(pub String);
+
+impl GivenId {
+    /// Returns the id of a request that came through the routes.
+    pub(crate) fn of(extensions: &Extensions) -> &str {
+        extensions.get().map_or("", |Self(id)| id)
+    }
+}
+
+/// Marks a response whose line is in the log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Logged;
 
 /// Who sent the request, where limits need to know; set by the door.
 #[derive(Debug, Clone, Copy)]
@@ -100,13 +112,33 @@ impl Routes {
         if !self.guarded && request.method() == Method::POST && request.uri().path() == "/mcp" {
             return serve_mcp(&self.context, request).await;
         }
-        let answered = Box::pin(self.router.clone().call(request.map(Body::new))).await;
-        answered.unwrap_or_else(|never: Infallible| match never {}).map(ResponseBody::Other)
+        Box::pin(self.answer_routed(request.map(Body::new))).await.map(ResponseBody::Other)
+    }
+
+    async fn answer_routed(&self, mut request: Request<Body>) -> Response<Body> {
+        let started = Instant::now();
+        let snapshot = self.context.state.current();
+        let method = paths::name_of(request.uri().path());
+        if request.extensions().get::<GivenId>().is_none() {
+            request.extensions_mut().insert(GivenId(self.context.next_request_id().to_string()));
+        }
+        let request_id = GivenId::of(request.extensions()).to_owned();
+        let answered = self.router.clone().call(request).await;
+        let response = answered.unwrap_or_else(|never: Infallible| match never {});
+        if response.extensions().get::<Logged>().is_none() {
+            let bytes = http_body::Body::size_hint(response.body()).lower();
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            let log = RequestLog { method, ..RequestLog::default() };
+            log.write(&request_id, response.status().as_u16(), bytes, started, &snapshot);
+        }
+        response
     }
 }
 
 async fn serve_routed_mcp(State(context): State<Arc<Context>>, request: Request<Body>) -> Response<Body> {
-    serve_mcp(&context, request).await.map(ResponseBody::into_body)
+    let mut response = serve_mcp(&context, request).await.map(ResponseBody::into_body);
+    response.extensions_mut().insert(Logged);
+    response
 }
 
 async fn serve_mcp(
@@ -116,7 +148,7 @@ async fn serve_mcp(
     let started = Instant::now();
     let (parts, body) = request.into_parts();
     let own_id = context.next_request_id();
-    let request_id = parts.extensions.get().map_or(&*own_id, |PlatformRequestId(id)| id);
+    let request_id = parts.extensions.get().map_or(&*own_id, |GivenId(id)| id);
     let snapshot = context.state.current();
     let base = parts.extensions.get::<PictureBase>().map(|PictureBase(base)| base.as_str());
     let mut log = RequestLog::default();
@@ -149,16 +181,19 @@ async fn answer_mcp(
 ) -> (Response<ResponseBody>, usize) {
     let headers = door.headers;
     if let Some(Err(refusal)) = headers.map(|headers| context.access.check(headers)) {
-        let rule = match refusal {
-            Refusal::Host => "this Host is not answered here",
-            Refusal::Origin => "this Origin is not answered here",
+        let (rule, error) = match refusal {
+            Refusal::Host => ("this Host is not answered here", "HOST"),
+            Refusal::Origin => ("this Origin is not answered here", "ORIGIN"),
         };
+        log.error = Some(error);
         return respond(rpc_failure(403, &error::invalid_request(rule)));
     }
     if method != Method::POST {
+        log.error = Some("METHOD");
         return respond(rpc_failure(405, &error::invalid_request("this endpoint takes POST")));
     }
     if !headers.is_none_or(is_json) {
+        log.error = Some("CONTENT_TYPE");
         return respond(rpc_failure(
             415,
             &error::invalid_request("the Content-Type must be application/json"),
@@ -167,6 +202,7 @@ async fn answer_mcp(
     let body = match body::read(body).await {
         Ok(body) => body,
         Err(refused) => {
+            log.error = Some("BODY");
             return respond(rpc_failure(refused.status(), &error::invalid_request(refused.sentence())));
         }
     };

@@ -35,7 +35,7 @@ pub use context::{Context, RequestId};
 pub use drill::Drill;
 pub use error::{Detail, HANDLING, Handling, McpForm, Received, ToolError};
 pub use execution::Execution;
-pub use http::{ClientAddress, PictureBase, PlatformRequestId, ResponseBody, ResponseData, Routes};
+pub use http::{ClientAddress, GivenId, PictureBase, ResponseBody, ResponseData, Routes};
 pub use index::{ColumnName, Index, Pictures, ReadCache, ReadError};
 pub use limits::*;
 pub use rates::Rates;

@@ -16,7 +16,8 @@ pub(crate) struct RequestLog {
     pub(crate) tool: Option<&'static str>,
     pub(crate) era: &'static str,
     pub(crate) rpc_code: Option<i32>,
-    pub(crate) tool_error: Option<&'static str>,
+    /// Why it was refused: the code of a tool's error, or what of the HTTP request does not fit.
+    pub(crate) error: Option<&'static str>,
     pub(crate) header_differs: bool,
     /// The revision an `initialize` agreed on; stdio remembers it.
     pub(crate) agreed: Option<Revision>,
@@ -80,7 +81,7 @@ impl RequestLog {
                 line.push_str(r#","code":"#);
                 line.push_str(number.format(code));
             }
-            push_text(line, r#","error":""#, self.tool_error);
+            push_text(line, r#","error":""#, self.error);
             if self.header_differs {
                 line.push_str(r#","header_differs":true"#);
             }
@@ -105,7 +106,7 @@ impl RequestLog {
             era = said(self.era),
             status,
             code = self.rpc_code,
-            error = self.tool_error,
+            error = self.error,
             header_differs = self.header_differs.then_some(true),
             bytes,
             ms = %ms,

@@ -22,7 +22,7 @@ use lambda_http::lambda_runtime::{
 
 use crate::config::InvokeMode;
 use crate::context::Context;
-use crate::http::{PictureBase, PlatformRequestId, ResponseBody, Routes};
+use crate::http::{GivenId, PictureBase, ResponseBody, Routes};
 use event::{Envelope, Event};
 use refreshing::Refreshing;
 
@@ -78,7 +78,7 @@ impl Door {
         let base = if self.names_itself { event.picture_base() } else { None };
         let response = match event.into_request() {
             Ok(mut request) => {
-                request.extensions_mut().insert(PlatformRequestId(context.request_id));
+                request.extensions_mut().insert(GivenId(context.request_id));
                 if let Some(base) = base {
                     request.extensions_mut().insert(PictureBase(base));
                 }

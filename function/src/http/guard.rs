@@ -14,7 +14,7 @@ use http::header::{
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 
-use super::{ClientAddress, ResponseBody, paths, plain, respond, rpc_failure};
+use super::{ClientAddress, GivenId, Logged, ResponseBody, paths, plain, respond, rpc_failure};
 use crate::context::Context;
 use crate::error::{McpForm, ToolError};
 use crate::facade;
@@ -62,10 +62,10 @@ async fn check_token(
         return next.run(request).await;
     }
     let Some(scope) = scope_of(&context.tokens, request.headers()) else {
-        return refuse(&context, path, &ToolError::Authentication);
+        return refuse(&request, &ToolError::Authentication);
     };
     if scope != Scope::Read && paths::shows_poems(path) {
-        return refuse(&context, path, &ToolError::Authorization);
+        return refuse(&request, &ToolError::Authorization);
     }
     request.extensions_mut().insert(scope);
     let mut response = next.run(request).await;
@@ -86,9 +86,7 @@ async fn check_rate(
     match &context.rates {
         Some(rates) if path != "/" => match rates.check(client) {
             Ok(()) => next.run(request).await,
-            Err(retry_after_seconds) => {
-                refuse(&context, path, &ToolError::RateLimited { retry_after_seconds })
-            }
+            Err(retry_after_seconds) => refuse(&request, &ToolError::RateLimited { retry_after_seconds }),
         },
         _ => next.run(request).await,
     }
@@ -129,10 +127,10 @@ async fn cross_origin(
 }
 
 /// Refuses a request before its route sees it, in the form its path speaks.
-fn refuse(context: &Context, path: &str, error: &ToolError) -> Response<Body> {
+fn refuse(request: &Request<Body>, error: &ToolError) -> Response<Body> {
     let handling = error.handling();
-    let request_id = context.next_request_id();
-    let mut response = match path {
+    let request_id = GivenId::of(request.extensions());
+    let mut response = match request.uri().path() {
         "/mcp" => {
             let code = match handling.mcp {
                 McpForm::RpcError(code)
@@ -141,10 +139,10 @@ fn refuse(context: &Context, path: &str, error: &ToolError) -> Response<Body> {
                 | McpForm::ToolResultOrRpcError(code) => code,
                 McpForm::ToolResult => -32603,
             };
-            let error = refusal(handling.status, code, error.sentence(&request_id));
+            let error = refusal(handling.status, code, error.sentence(request_id));
             respond(rpc_failure(handling.status, &error)).0.map(ResponseBody::into_body)
         }
-        _ if path.starts_with("/v1") => facade::failure(error, &request_id, None),
+        path if path.starts_with("/v1") => facade::failure(error, request_id, None),
         _ => {
             let status = StatusCode::from_u16(handling.status).unwrap_or(StatusCode::FORBIDDEN);
             plain(status, handling.when)
@@ -163,8 +161,9 @@ fn refuse(context: &Context, path: &str, error: &ToolError) -> Response<Body> {
         }
         _ => {}
     }
+    response.extensions_mut().insert(Logged);
     tracing::info!(
-        request = &*request_id,
+        request = request_id,
         method = "refused",
         status = u64::from(handling.status),
         error = handling.code,

@@ -14,15 +14,30 @@ pub(crate) fn methods_of(path: &str) -> Option<&'static str> {
     }
 }
 
+/// Returns what the log calls a path: none of it is the caller's text.
+pub(super) fn name_of(path: &str) -> &'static str {
+    match path {
+        "/" => "health",
+        "/mcp" => "mcp",
+        _ if is_below("/pictures", path) => "pictures",
+        _ if is_below("/v1", path) => "v1",
+        _ if is_below("/tools", path) => "tools",
+        _ => "other",
+    }
+}
+
+/// Tells whether a path is `root` or lies below it.
+fn is_below(root: &str, path: &str) -> bool {
+    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 fn is_segment(text: &str) -> bool {
     !text.is_empty() && !text.contains('/')
 }
 
 /// Tells whether a path is kept for holders of a token, where there are tokens.
 pub(super) fn is_protected(path: &str) -> bool {
-    ["/mcp", "/v1", "/pictures"]
-        .into_iter()
-        .any(|root| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    ["/mcp", "/v1", "/pictures"].into_iter().any(|root| is_below(root, path))
 }
 
 /// Tells whether a path shows poems, beyond what there is and in what state.

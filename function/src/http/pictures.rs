@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use bytes::Bytes;
@@ -13,7 +14,7 @@ use wakashu_archive::{ArchiveError, ArchivedRendition, Damage, Section, decode_p
 
 use crate::context::Context;
 use crate::error::Detail;
-use crate::http::plain;
+use crate::http::{GivenId, plain};
 use crate::index::{Index, ReadError};
 use crate::limits::MAX_ANSWER_BYTES;
 use crate::tools::entry;
@@ -27,6 +28,7 @@ pub(super) async fn serve(
     method: Method,
     path: Result<Path<(String, String)>, axum::extract::rejection::PathRejection>,
     RawQuery(query): RawQuery,
+    Extension(GivenId(request_id)): Extension<GivenId>,
     headers: HeaderMap,
 ) -> Response<Body> {
     if context.access.check(&headers).is_err() {
@@ -51,9 +53,8 @@ pub(super) async fn serve(
     match answered {
         Ok(response) => response,
         Err(error) => {
-            let request = context.next_request_id();
             tracing::error!(
-                request = &*request,
+                request = &*request_id,
                 detail = Detail::of(&error).for_log(),
                 "a picture could not be read"
             );

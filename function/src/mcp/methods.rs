@@ -137,7 +137,7 @@ async fn call_tool(
         time_limit: None,
     };
     if let Err(error) = door.execution.call(tool, request.params.arguments.members(), caller, out).await {
-        log.tool_error = Some(error.code());
+        log.error = Some(error.code());
         error.report(tool.name, door.request_id);
         if matches!(error, ToolError::Authorization) {
             return Err(error::not_covered());

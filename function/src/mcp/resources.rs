@@ -21,6 +21,7 @@ const ROUNDS_URI: &str = "wakashu://rounds";
 
 /// Reserved where a round's title stands, for the addresses by date.
 const BY_DATE: &str = "by-date";
+const PICTURE: &str = "picture";
 
 /// Resources on one page of the list.
 const PAGE_RESOURCES: usize = 100;
@@ -155,7 +156,10 @@ fn parse<'a>(address: &str, index: &'a Index) -> Result<Option<Address<'a>>, Rpc
         return Ok(None);
     };
     let segments: Vec<&str> = segments.iter().map(AsRef::as_ref).collect();
-    if let [BY_DATE, start, end] = segments.as_slice() {
+    // A round may be called like this, too; its pictures are not days.
+    if let [BY_DATE, start, end] = segments.as_slice()
+        && *end != PICTURE
+    {
         return window(start, end).map(|period| Some(Address::ByDate(period)));
     }
     let round = |title: &str| index.archive().find_round(title);
@@ -166,7 +170,7 @@ fn parse<'a>(address: &str, index: &'a Index) -> Result<Option<Address<'a>>, Rpc
     Ok(match segments.as_slice() {
         [title] => round(title).map(Address::Round),
         [title, number] => round(title).zip(rank(number)).map(|(round, rank)| Address::Entry(round, rank)),
-        [title, number, "picture"] => {
+        [title, number, PICTURE] => {
             round(title).zip(rank(number)).map(|(round, rank)| Address::Picture(round, rank))
         }
         _ => None,

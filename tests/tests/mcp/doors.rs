@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use wakashu_tests::{
-    HttpRequest, LEGACY, Server, Stdio, call, legacy, legacy_body, modern, modern_body, post,
+    Collection, HttpRequest, LEGACY, Pictures, Server, Stdio, call, legacy, legacy_body, modern, modern_body,
+    poem, post,
 };
 
 use crate::fixture;
@@ -262,6 +263,56 @@ fn a_line_of_the_log_tells_what_was_asked_and_not_what_was_said() {
     let refused = log.lines().find(|line| line.contains("-32700")).unwrap();
     assert!(!refused.contains("method") && !refused.contains("era"), "nothing to name: {refused}");
     assert!(!log.contains("番目の歌") && !log.contains("ひみつ"), "no text of poems or callers: {log}");
+}
+
+/// `by-date` is also where rounds are found by their days.
+#[test]
+fn a_round_may_be_called_by_date() {
+    let pictures = Some(Pictures { small: 300, medium: 300, large: 300 });
+    let collection = Collection::default().round("by-date").entry(poem(1, pictures));
+    let server = Server::serve(&collection.write());
+    let read = |uri: &str| server.send(&legacy("resources/read", &json!({ "uri": uri })));
+    assert!(read("wakashu://rounds/by-date/1/picture").result()["contents"][0]["blob"].is_string());
+    assert!(read("wakashu://rounds/by-date/2025/2026").result()["contents"][0]["text"].is_string());
+}
+
+#[test]
+fn every_request_leaves_one_line_in_the_log() {
+    let (server, _collection) = fixture::serve();
+    let asked = [
+        (HttpRequest::new("GET", "/"), "health", 200, None),
+        (HttpRequest::new("GET", "/pictures/1/1"), "pictures", 200, None),
+        (HttpRequest::new("GET", "/pictures/1/99"), "pictures", 404, None),
+        (HttpRequest::new("POST", "/pictures/1/1"), "pictures", 405, None),
+        (HttpRequest::new("GET", "/v1/tools"), "v1/tools", 200, None),
+        (HttpRequest::new("GET", "/v1/nowhere"), "v1", 404, None),
+        (HttpRequest::new("GET", "/himitsu"), "other", 404, None),
+        (HttpRequest::new("GET", "/mcp"), "", 405, Some("METHOD")),
+        (legacy("ping", &json!({})), "ping", 200, None),
+        (legacy("ping", &json!({})).with("Host", "evil.example"), "", 403, Some("HOST")),
+        (legacy("ping", &json!({})).header("Origin", "https://evil.example"), "", 403, Some("ORIGIN")),
+        (legacy("ping", &json!({})).with("Content-Type", "text/plain"), "", 415, Some("CONTENT_TYPE")),
+    ];
+    for (request, ..) in &asked {
+        let _ = server.send(request);
+    }
+    let log = server.log_with("CONTENT_TYPE");
+    let lines: Vec<Value> = log
+        .lines()
+        .filter(|line| line.contains("\"status\":"))
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let seen: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            (line["method"].as_str().unwrap_or_default(), line["status"].as_u64(), line["error"].as_str())
+        })
+        .collect();
+    let expected: Vec<_> =
+        asked.iter().map(|(_, method, status, error)| (*method, Some(*status), *error)).collect();
+    assert_eq!(seen, expected);
+    assert!(lines.iter().all(|line| line["request"].is_string() && line["ms"].is_number()), "{log}");
+    assert!(!log.contains("himitsu") && !log.contains("evil"), "no text of callers: {log}");
 }
 
 #[test]
