@@ -207,6 +207,7 @@ impl ToolError {
             Self::Validation { field, expected, received, constraint } => match *constraint {
                 "unknown" => format!("引数 {field} は受け付けていません。{expected}"),
                 "required" => format!("引数 {field} が必要です。{expected}"),
+                "stale" => format!("引数 {field} は使えません。{expected}"),
                 _ => format!("引数 {field} が正しくありません。{expected}受け取った値の種類: {}。", received.in_japanese()),
             },
             Self::NotFound { sentence, .. } => sentence.clone(),
@@ -214,7 +215,7 @@ impl ToolError {
                 "和歌集のデータを読み出せませんでした。しばらくしてからもう一度お試しください。（問い合わせ番号 {request_id}）"
             ),
             Self::Timeout => "時間内に答えられませんでした。範囲を狭めてもう一度お試しください。".to_owned(),
-            Self::Authentication => "認証が必要です。".to_owned(),
+            Self::Authentication => "認証が必要です。Authorization ヘッダーに、運営者から受け取ったトークンを Bearer の形で付けてください。".to_owned(),
             Self::Authorization => "この操作は許可されていません。".to_owned(),
             Self::RateLimited { retry_after_seconds } => {
                 format!("呼び出しが多すぎます。{retry_after_seconds}秒後にもう一度お試しください。")

@@ -1,5 +1,7 @@
 //! Looking for poems: a query's terms against the archive's search columns.
 
+use std::ops::Range;
+
 use memchr::memmem::Finder;
 use wakashu_archive::{ArchivedRound, Column, Keys, SearchKey, finder};
 
@@ -21,6 +23,25 @@ enum Scope {
     Honka,
 }
 
+/// What may stand before a colon.
+#[derive(Debug, Clone, Copy)]
+enum Prefix {
+    Scope(Scope),
+    Round,
+}
+
+impl Prefix {
+    fn read(name: &str) -> Option<Self> {
+        let known = [
+            ("account", Self::Scope(Scope::Account)),
+            ("prompt", Self::Scope(Scope::Prompt)),
+            ("honka", Self::Scope(Scope::Honka)),
+            ("round", Self::Round),
+        ];
+        known.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, prefix)| prefix)
+    }
+}
+
 #[derive(Debug)]
 struct Term {
     scope: Scope,
@@ -39,23 +60,28 @@ pub(crate) struct Query {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
     Empty,
+    /// A round is named, but nothing to look for in it.
+    OnlyRound,
     TooManyTerms,
 }
 
 impl Query {
-    /// Reads a query: terms separated by blanks, each with an optional `account:`, `prompt:`, `honka:` or `round:`.
+    /// Reads a query: terms separated by blanks, each with an optional `account:`, `prompt:`, `honka:` or `round:`. A blank
+    /// may follow the colon.
     pub(crate) fn parse(text: &str) -> Result<Self, Refused> {
         let mut query = Self { terms: Vec::new(), round: None };
-        for word in text.split_whitespace() {
-            let (scope, rest) = match word.split_once([':', '：']) {
-                Some((name, rest)) if name.eq_ignore_ascii_case("account") => (Scope::Account, rest),
-                Some((name, rest)) if name.eq_ignore_ascii_case("prompt") => (Scope::Prompt, rest),
-                Some((name, rest)) if name.eq_ignore_ascii_case("honka") => (Scope::Honka, rest),
-                Some((name, rest)) if name.eq_ignore_ascii_case("round") => {
-                    query.round = Some(rest.to_owned()).filter(|title| !title.is_empty());
-                    continue;
-                }
-                _ => (Scope::Text, word),
+        let mut words = text.split_whitespace();
+        while let Some(word) = words.next() {
+            let prefixed =
+                word.split_once([':', '：']).and_then(|(name, rest)| Some((Prefix::read(name)?, rest)));
+            let (prefix, rest) = match prefixed {
+                Some((prefix, "")) => (prefix, words.next().unwrap_or_default()),
+                Some(prefixed) => prefixed,
+                None => (Prefix::Scope(Scope::Text), word),
+            };
+            let Prefix::Scope(scope) = prefix else {
+                query.round = Some(rest.to_owned()).filter(|title| !title.is_empty());
+                continue;
             };
             let (exact, loose) = (SearchKey::exact(rest), SearchKey::loose(rest));
             if !exact.is_empty() {
@@ -67,7 +93,11 @@ impl Query {
         }
         // The longest term is the rarest, most likely: it is scanned for, the others are checked where it matches.
         query.terms.sort_by_key(|term| std::cmp::Reverse(term.exact.as_str().len()));
-        if query.terms.is_empty() { Err(Refused::Empty) } else { Ok(query) }
+        match (query.terms.is_empty(), &query.round) {
+            (false, _) => Ok(query),
+            (true, None) => Err(Refused::Empty),
+            (true, Some(_)) => Err(Refused::OnlyRound),
+        }
     }
 
     /// Returns the title of the round the query keeps to, if it names one.
@@ -75,15 +105,21 @@ impl Query {
         self.round.as_deref()
     }
 
-    /// Marks the first term that is found in `text`.
-    pub(crate) fn mark(&self, text: &str, loose: bool) -> Option<String> {
+    /// Finds the first term that occurs in a poem or its reading.
+    pub(crate) fn find_in_poem(&self, text: &str, loose: bool) -> Option<Range<usize>> {
+        self.find(text, loose, |scope| scope == Scope::Text)
+    }
+
+    /// Finds the first term that occurs in an account.
+    pub(crate) fn find_in_account(&self, text: &str, loose: bool) -> Option<Range<usize>> {
+        self.find(text, loose, |scope| matches!(scope, Scope::Text | Scope::Account))
+    }
+
+    fn find(&self, text: &str, loose: bool, looks_here: impl Fn(Scope) -> bool) -> Option<Range<usize>> {
+        let mut terms = self.terms.iter().filter(|term| looks_here(term.scope)).peekable();
+        terms.peek()?;
         let key = if loose { SearchKey::loose(text) } else { SearchKey::exact(text) };
-        let terms = self.terms.iter().filter(|term| matches!(term.scope, Scope::Text | Scope::Account));
-        let mut ranges = terms.filter_map(|term| key.find(text, term.needle(loose)));
-        let range = ranges.next()?;
-        let (before, rest) = text.split_at_checked(range.start)?;
-        let (inside, after) = rest.split_at_checked(range.end - range.start)?;
-        Some(format!("{before}【{inside}】{after}"))
+        terms.find_map(|term| key.find(text, term.needle(loose)))
     }
 }
 
@@ -200,7 +236,7 @@ impl Columns {
     }
 
     /// Returns all entries that match every term, each packed with how early it does.
-    fn matching(&self, query: &Query, within: &std::ops::Range<usize>, loose: bool) -> Vec<u64> {
+    fn matching(&self, query: &Query, within: &Range<usize>, loose: bool) -> Vec<u64> {
         let mut found = Vec::new();
         let Some((first, others)) = query.terms.split_first() else { return found };
         let Some((keys, loosely)) = self.keys(first, loose) else { return found };
@@ -258,13 +294,18 @@ mod tests {
         assert_eq!(query.round(), Some("第1回"));
         let scopes: Vec<Scope> = query.terms.iter().map(|term| term.scope).collect();
         assert_eq!(scopes, [Scope::Account, Scope::Honka, Scope::Text]);
+        let apart = Query::parse("account: @Lap round: 第1回 http://例").unwrap();
+        assert_eq!(apart.round(), Some("第1回"));
+        let scopes: Vec<Scope> = apart.terms.iter().map(|term| term.scope).collect();
+        assert_eq!(scopes, [Scope::Text, Scope::Account], "no prefix, no meaning of the colon");
     }
 
     #[test]
     fn nothing_to_look_for_is_refused() {
-        for text in ["", " 　\n", "account:", "round:第1回", "\u{200b}"] {
+        for text in ["", " 　\n", "account:", "account: ", "round:", "\u{200b}"] {
             assert_eq!(Query::parse(text).map(|_| ()), Err(Refused::Empty), "{text:?}");
         }
+        assert_eq!(Query::parse("round: 第1回").map(|_| ()), Err(Refused::OnlyRound));
         assert_eq!(Query::parse(&"あ ".repeat(9)).map(|_| ()), Err(Refused::TooManyTerms));
     }
 }

@@ -134,6 +134,17 @@ impl Parameter {
     }
 }
 
+/// Refuses a cursor of another archive, or one that never was one.
+pub(crate) fn refuse_cursor() -> ToolError {
+    ToolError::Validation {
+        field: CURSOR.name.to_owned(),
+        expected: "いまの索引で続きを指す値ではありません（索引が新しくなると、前の値は使えなくなります）。cursor を付けずに、最初からやり直してください。"
+            .to_owned(),
+        received: Received::Text,
+        constraint: "stale",
+    }
+}
+
 /// Refuses a text argument whose type is right but whose form is not.
 pub(crate) fn refuse_form(tool: &Tool, name: &str) -> ToolError {
     match tool.parameters.iter().find(|parameter| parameter.name == name) {
@@ -175,7 +186,7 @@ mod tests {
         ] {
             assert_eq!(refused(tool, json), expected, "{json}");
         }
-        let long = format!(r#"{{"round_title":"{}"}}"#, "あ".repeat(201));
+        let long = format!(r#"{{"round_title":"{}"}}"#, "あ".repeat(256));
         assert_eq!(refused("get_wakashu_ranking", &long), "round_title: length");
     }
 

@@ -193,7 +193,14 @@ fn cut(entry: &ArchivedEntry, most: usize) -> Cut<'_> {
     if characters <= most && entry.text.len() <= MAX_ENTRY_TEXT_BYTES {
         return Cut { escaped: &entry.text, shortened: false, characters };
     }
-    Cut { escaped: prefix(&entry.text, most, MAX_ENTRY_TEXT_BYTES), shortened: true, characters: most }
+    let mut escaped = prefix(&entry.text, most, MAX_ENTRY_TEXT_BYTES);
+    // Half a link would lead elsewhere.
+    let mut links =
+        entry.honka.iter().map(|link| link.start.to_native() as usize..link.end.to_native() as usize);
+    if let Some(link) = links.find(|link| link.contains(&escaped.len())) {
+        escaped = escaped.get(..link.start).unwrap_or(escaped);
+    }
+    Cut { escaped, shortened: true, characters: most }
 }
 
 /// Returns the longest part of an escaped text, from its start, within both limits; never cuts an escape.

@@ -58,7 +58,8 @@ pub(super) static TOOL: Tool = Tool {
 /// The argument that names a round; several tools take it.
 pub(super) const ROUND_TITLE: Parameter = Parameter {
     name: "round_title",
-    kind: Kind::Text { max_characters: 200 },
+    // What a directory's name can be.
+    kind: Kind::Text { max_characters: 255 },
     pattern: None,
     description: "回の題。例: 第1回（「第一回」「1」でも見つかります）。",
     default: None,

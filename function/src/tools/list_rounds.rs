@@ -6,7 +6,7 @@ use crate::answer::Answer;
 use crate::cursor::Cursor;
 use crate::error::{Received, ToolError};
 use crate::snapshot::shortened;
-use crate::tools::arguments::{CURSOR, refuse_form};
+use crate::tools::arguments::{CURSOR, refuse_cursor, refuse_form};
 use crate::tools::{Call, Form, Kind, Parameter, Tool, rounds};
 use crate::uri;
 
@@ -74,9 +74,7 @@ fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
     let limit = usize::try_from(call.arguments.integer("limit").unwrap_or(50)).unwrap_or(50);
     let from = match call.arguments.text("cursor") {
         None => 0,
-        Some(cursor) => {
-            Cursor::parse(cursor, archive.digest()).ok_or_else(|| refuse_form(&TOOL, "cursor"))?.offset
-        }
+        Some(cursor) => Cursor::parse(cursor, archive.digest()).ok_or_else(refuse_cursor)?.offset,
     };
 
     let all = &archive.root().rounds;

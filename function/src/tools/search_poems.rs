@@ -1,5 +1,7 @@
 //! `search_poems`: poems by a part of their text, reading or account, with the match marked.
 
+use std::ops::Range;
+
 use futures_util::future::try_join_all;
 use wakashu_archive::{ArchivedEntry, ArchivedRound, unescape};
 
@@ -7,9 +9,10 @@ use crate::answer::Answer;
 use crate::cursor::Cursor;
 use crate::error::{Detail, Received, ToolError};
 use crate::index::{Index, ReadError};
+use crate::limits::MAX_TITLE_CHARACTERS;
 use crate::search::{self, Hit, Query, Refused, Total};
 use crate::snapshot::shortened;
-use crate::tools::arguments::{CURSOR, refuse_form};
+use crate::tools::arguments::{CURSOR, refuse_cursor};
 use crate::tools::{Call, Form, Kind, Parameter, Tool, rounds};
 use crate::uri;
 
@@ -80,7 +83,7 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
     let digest = index.archive().digest();
     let from = match call.arguments.text("cursor") {
         None => 0,
-        Some(cursor) => Cursor::parse(cursor, digest).ok_or_else(|| refuse_form(&TOOL, "cursor"))?.offset,
+        Some(cursor) => Cursor::parse(cursor, digest).ok_or_else(refuse_cursor)?.offset,
     };
     let round = query.round().map(|title| rounds::find(index, TOOL.name, title)).transpose()?;
     let found = search::search(index, &query, round, from, limit).await.map_err(without_columns)?;
@@ -157,6 +160,10 @@ fn without_columns(error: ReadError) -> ToolError {
 fn refuse(refused: Refused) -> ToolError {
     let (expected, constraint) = match refused {
         Refused::Empty => ("探す言葉をひとつ以上、空白以外の文字で渡してください。", "format"),
+        Refused::OnlyRound => (
+            "round: のほかに、探す言葉をひとつ以上渡してください。回の全体は get_wakashu_ranking で読めます。",
+            "format",
+        ),
         Refused::TooManyTerms => ("言葉は8つまでにしてください。", "length"),
     };
     ToolError::Validation {
@@ -179,38 +186,63 @@ async fn show(index: &Index, query: &Query, hit: Hit) -> Result<Shown, ToolError
 fn shown(query: &Query, hit: Hit, round: &ArchivedRound, entry: &ArchivedEntry) -> Shown {
     let poem = unescape(entry.poem_escaped());
     let account = unescape(entry.account_escaped());
-    let marked_poem = query.mark(&poem, hit.loose);
-    let yomi = entry.yomi.as_ref().filter(|_| marked_poem.is_none()).map(|yomi| unescape(yomi));
-    let marked_yomi = yomi.and_then(|yomi| query.mark(&yomi, hit.loose));
-    let in_text = marked_poem.is_some() || marked_yomi.is_some();
-    let marked_account = if in_text { None } else { query.mark(&account, hit.loose) };
+    let in_poem = query.find_in_poem(&poem, hit.loose);
+    let yomi = entry.yomi.as_ref().filter(|_| in_poem.is_none()).map(|yomi| unescape(yomi));
+    let in_yomi = yomi.and_then(|yomi| query.find_in_poem(&yomi, hit.loose).map(|range| (yomi, range)));
+    let in_text = in_poem.is_some() || in_yomi.is_some();
+    let in_account = if in_text { None } else { query.find_in_account(&account, hit.loose) };
     Shown {
-        round: shortened(&round.title, 200),
+        round: shortened(&round.title, MAX_TITLE_CHARACTERS),
         rank: entry.rank.to_native(),
-        account: shortened(&marked_account.unwrap_or_else(|| account.into_owned()), 200),
-        poem: around_mark(marked_poem.unwrap_or_else(|| poem.into_owned())),
-        yomi: marked_yomi.map(around_mark),
+        account: marked(&account, in_account, MAX_TITLE_CHARACTERS),
+        poem: marked(&poem, in_poem, MAX_POEM_CHARACTERS),
+        yomi: in_yomi.map(|(yomi, range)| marked(&yomi, Some(range), MAX_POEM_CHARACTERS)),
         kind: if hit.loose { "loose" } else { "exact" },
         uri: format!("wakashu://rounds/{}/{}", uri::encode(&round.title), entry.rank.to_native()),
     }
 }
 
-/// Cuts a long text down to the part around its mark.
-fn around_mark(text: String) -> String {
+/// Returns `text` with the match marked; of a long one at most `most` characters around it, and an ellipsis where it goes on.
+fn marked(text: &str, range: Option<Range<usize>>, most: usize) -> String {
+    let range = range.filter(|range| text.get(range.clone()).is_some()).unwrap_or_default();
+    let is_marked = !range.is_empty();
+    let part = around(text, range.start, if is_marked { most - 2 } else { most });
+    let mut out = String::with_capacity(part.len() + 2 * "【".len() + 2 * "…".len());
+    if part.start > 0 {
+        out.push('…');
+    }
+    let inside = range.start.clamp(part.start, part.end)..range.end.clamp(part.start, part.end);
+    let piece = |range: Range<usize>| text.get(range).unwrap_or_default();
+    out.push_str(piece(part.start..inside.start));
+    if is_marked {
+        out.push('【');
+    }
+    out.push_str(piece(inside.clone()));
+    if is_marked {
+        out.push('】');
+    }
+    out.push_str(piece(inside.end..part.end));
+    if part.end < text.len() {
+        out.push('…');
+    }
+    out
+}
+
+/// Returns a part of at most `most` characters, with about half of them before `place`.
+fn around(text: &str, place: usize, most: usize) -> Range<usize> {
     // No text has more characters than bytes.
-    if text.len() <= MAX_POEM_CHARACTERS {
-        return text;
+    if text.len() <= most {
+        return 0..text.len();
     }
     let count = text.chars().count();
-    if count <= MAX_POEM_CHARACTERS {
-        return text;
+    if count <= most {
+        return 0..text.len();
     }
-    let mark = text.find('【').and_then(|at| text.get(..at)).map_or(0, |before| before.chars().count());
-    let from = mark.saturating_sub(MAX_POEM_CHARACTERS / 2).min(count - MAX_POEM_CHARACTERS);
-    let part: String = text.chars().skip(from).take(MAX_POEM_CHARACTERS).collect();
-    let before = if from > 0 { "…" } else { "" };
-    let after = if from + MAX_POEM_CHARACTERS < count { "…" } else { "" };
-    format!("{before}{part}{after}")
+    let before = text.get(..place).map_or(0, |before| before.chars().count());
+    let from = before.saturating_sub(most / 2).min(count - most);
+    let mut ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    let start = ends.nth(from).unwrap_or_default();
+    start..ends.nth(most - 1).unwrap_or(text.len())
 }
 
 fn write_hit(out: &mut Answer, hit: &Shown) {
@@ -220,4 +252,22 @@ fn write_hit(out: &mut Answer, hit: &Shown) {
         out.raw(r#","yomi":"#).string(yomi);
     }
     out.raw(r#","match":"#).string(hit.kind).raw(r#","uri":"#).string(&hit.uri).raw("}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::marked;
+
+    #[test]
+    fn a_match_is_marked_and_stays_in_view() {
+        assert_eq!(marked("花の色は", Some(3..6), 10), "花【の】色は");
+        assert_eq!(marked("花の色は", None, 10), "花の色は");
+        assert_eq!(marked("一二三四五六七八九十", None, 4), "一二三四…");
+        let long = "一二三四五六七八九十";
+        assert_eq!(marked(long, Some(15..18), 6), "…四五【六】七…");
+        assert_eq!(marked(long, Some(27..30), 6), "…七八九【十】");
+        // Marks of the text's own are not taken for ours, and a match that does not fit is closed all the same.
+        assert_eq!(marked("【題】三四五六七八九十", Some(24..27), 6), "…六七【八】九…");
+        assert_eq!(marked(long, Some(0..30), 6), "【一二三四】…");
+    }
 }

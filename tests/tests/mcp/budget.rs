@@ -152,6 +152,21 @@ fn texts_are_counted_in_characters_at_the_exact_one() {
     }
 }
 
+/// Half a link would lead elsewhere.
+#[test]
+fn a_cut_text_ends_between_links() {
+    for padding in 0..4 {
+        let links: Vec<String> = (0..6_000).map(|number| format!("https://example.org/{number}")).collect();
+        let entry = EntryDraft { honka: links.clone(), poem: "あ".repeat(1 + 7 * padding), ..poem(1, None) };
+        let (server, _collection) = serve([entry]);
+        let reply = server.send(&call("get_poem", &json!({ "round_title": "1", "rank": 1 })));
+        let text = &reply.texts()[0];
+        assert!(text.contains("（以下省略）"));
+        let shown: Vec<&str> = text.lines().filter(|line| line.starts_with("https://example.org")).collect();
+        assert_eq!(shown, links[..shown.len()], "the first so many, each whole");
+    }
+}
+
 #[test]
 fn one_entry_over_the_budget_is_cut_and_keeps_its_picture() {
     let pictures = Some(Pictures { small: 40_000, medium: 220_000, large: 700_000 });

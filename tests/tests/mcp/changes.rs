@@ -226,5 +226,9 @@ fn a_cursor_belongs_to_the_archive_it_was_made_for() {
     replace(&path);
     wait_until("the next one is served", || title(&server) == "次の和歌集");
     let foreign = server.send(&call("list_rounds", &next));
-    assert!(foreign.is_tool_error() && foreign.texts()[0].contains("cursor"), "{:?}", foreign.texts());
+    assert!(
+        foreign.is_tool_error() && foreign.texts()[0].contains("cursor を付けずに、最初から"),
+        "{:?}",
+        foreign.texts()
+    );
 }

@@ -53,6 +53,29 @@ fn a_match_in_the_reading_is_marked_there() {
 }
 
 #[test]
+fn a_match_in_the_account_is_marked_there_even_if_the_poem_has_the_word() {
+    let account = |rank, name: &str| EntryDraft {
+        account: name.to_owned(),
+        poem: "花子を待ちぬ".to_owned(),
+        ..poem(rank, None)
+    };
+    let collection = Collection::default().round("第1回").entries([account(1, "@花子"), account(2, "@太郎")]);
+    let server = Server::serve(&collection.write());
+    for query in ["account:花子", "account: 花子", "ACCOUNT：花子"] {
+        let (_, data) = search(&server, &json!({ "query": query }));
+        let hits = data["hits"].as_array().unwrap();
+        assert_eq!(hits.len(), 1, "{query}");
+        assert_eq!(
+            (&hits[0]["account"], &hits[0]["poem"]),
+            (&json!("@【花子】"), &json!("花子を待ちぬ")),
+            "{query}"
+        );
+    }
+    let reply = server.send(&call("search_poems", &json!({ "query": "round: 第1回" })));
+    assert!(reply.is_tool_error() && reply.texts()[0].contains("round: のほかに"), "{:?}", reply.texts());
+}
+
+#[test]
 fn of_a_long_poem_the_part_around_the_match_is_shown() {
     let collection = collection();
     let server = Server::serve(&collection.write());
