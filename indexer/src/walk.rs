@@ -16,6 +16,7 @@ use crate::problem::Problem;
 pub(crate) mod collection_file;
 pub(crate) mod json;
 pub(crate) mod names;
+mod no_entries;
 pub(crate) mod period_file;
 mod settle;
 pub(crate) mod text_data;

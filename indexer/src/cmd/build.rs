@@ -349,10 +349,6 @@ impl<'a> Assembly<'a> {
             assembly.built_from.file(input);
             assembly.summary.bytes_in += input.bytes;
         }
-        if collection.rounds.is_empty() {
-            // Not even when told to keep going: the wrong directory must not come out as an empty archive.
-            assembly.writer = None;
-        }
         assembly.give_up_if_failed();
         Ok(assembly)
     }
@@ -403,6 +399,10 @@ impl<'a> Assembly<'a> {
 
     fn finish(mut self) -> Result<Assembled, WriteError> {
         self.begin_rounds(self.collection.rounds.len())?;
+        if self.summary.entries == 0 {
+            // Not even when told to keep going: the wrong directory must not come out as an empty archive.
+            self.writer = None;
+        }
         let written = match self.writer.take() {
             Some(writer) => {
                 let built_from = self.built_from.finish();

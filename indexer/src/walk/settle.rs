@@ -5,7 +5,7 @@ use std::path::Path;
 
 use wakashu_archive::{round_number, title_key};
 
-use super::{Collection, DEFAULT_TITLE, RoundPlan, Walk};
+use super::{Collection, DEFAULT_TITLE, RoundPlan, Walk, no_entries};
 use crate::problem::{Problem, printable_path};
 
 impl Walk<'_> {
@@ -24,6 +24,8 @@ impl Walk<'_> {
                 Problem::error("", "no round was found; expected directories such as `第1回`")
                     .hint("name the directory that holds the rounds"),
             );
+        } else if self.rounds.iter().all(|round| round.entries.is_empty()) {
+            problems.push(no_entries::problem(self.root, &self.rounds));
         }
         refuse_equal_titles(&mut self.rounds, &mut problems);
         for round in &mut self.rounds {

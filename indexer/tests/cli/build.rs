@@ -97,12 +97,37 @@ fn keep_going_leaves_bad_entries_out_and_says_so() {
 
 #[test]
 fn the_wrong_directory_never_becomes_an_empty_archive() {
-    let place = Place::new().file("memo.txt", "");
-    for more in ["--keep-going", "--no-progress"] {
-        let run = place.run(["build", "wakashu_dir", "-o", "out", "--no-cache", more]);
-        assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{more}");
-        assert_eq!(place.out_names(), [""; 0]);
+    let no_round = Place::new().file("memo.txt", "");
+    let no_entry = Place::new().directory("第1回").directory("第2回");
+    let no_good_entry = Place::new().file("第1回/1-a/TextData1.json", "{");
+    for place in [no_round, no_entry, no_good_entry] {
+        for more in ["--keep-going", "--no-progress"] {
+            let run = place.run(["build", "wakashu_dir", "-o", "out", "--no-cache", more]);
+            assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{more}: {}", run.stderr);
+            assert_eq!(place.out_names(), [""; 0]);
+        }
     }
+}
+
+#[test]
+fn the_folder_that_was_probably_meant_is_named() {
+    let place = Place::small();
+    let hint = |folder: &str| {
+        let run = place.run(["check", folder, "--json"]);
+        assert_eq!(run.code, 1, "{folder}: {}", run.stderr);
+        let json = run.json();
+        let problems = json["problems"].as_array().unwrap();
+        let error = problems.iter().find(|problem| problem["severity"] == "error").unwrap();
+        assert_eq!(error["path"], ".");
+        format!("{} {}", error["message"].as_str().unwrap(), error["hint"].as_str().unwrap())
+    };
+    assert!(hint(".").contains("did you mean `./wakashu_dir`?"), "{}", hint("."));
+    fs::remove_file(place.dir().join("和歌集.json")).unwrap();
+    assert!(hint(".").contains("did you mean `./wakashu_dir`?"), "{}", hint("."));
+    assert!(hint("wakashu_dir/第1回").contains("looks like a round"));
+
+    assert_eq!(place.run(["publish", "wakashu_dir", "store", "--no-cache"]).code, 0);
+    assert!(hint("store").contains("this is a store"), "{}", hint("store"));
 }
 
 #[test]

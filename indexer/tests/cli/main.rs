@@ -16,5 +16,6 @@ mod determinism;
 mod harness;
 mod names;
 mod preview;
+mod publish;
 mod show;
 mod talk;
