@@ -115,7 +115,7 @@ pub struct PublishArguments {
     /// Treat warnings of a collection as errors
     #[arg(long)]
     pub strict: bool,
-    /// Print one JSON object on stdout: what is served now, what was, what was written and removed
+    /// Print one JSON object on stdout: what is served now, what was, what was written and removed, and problems
     #[arg(long)]
     pub json: bool,
     /// Show no progress

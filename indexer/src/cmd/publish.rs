@@ -11,19 +11,22 @@ use crate::cli::PublishArguments;
 use crate::cmd::build::{self, BuildRequest};
 use crate::cmd::{Status, open_store, runtime};
 use crate::output::Output;
+use crate::problem::{Problem, Tally};
 use crate::report::{self, Report};
 
-/// What `--json` prints.
-#[derive(Debug, Serialize)]
+/// What `--json` prints. When problems stopped it, nothing is switched and the other fields are empty.
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Published<'a> {
     dry_run: bool,
     switched: bool,
-    archive: &'static str,
-    current: &'a Version,
+    archive: Option<&'static str>,
+    current: Option<&'a Version>,
     previous: Option<&'a Version>,
     pruned: Vec<&'a str>,
     prune_problem: Option<String>,
+    tally: Tally,
+    problems: Vec<Problem>,
 }
 
 /// Runs the verb.
@@ -31,7 +34,19 @@ pub fn run(arguments: &PublishArguments, report: Report) -> anyhow::Result<Statu
     let report = if arguments.no_progress { report.without_progress() } else { report };
     // A built archive is needed only until it is in the store.
     let scratch = tempfile::tempdir()?;
-    let Some(file) = archive_file(arguments, scratch.path(), &report)? else { return Ok(Status::Findings) };
+    let Prepared { file, problems } = prepare(arguments, scratch.path(), &report)?;
+    let published = Published {
+        dry_run: arguments.dry_run,
+        tally: Tally::of(&problems),
+        problems,
+        ..Published::default()
+    };
+    let Some(file) = file else {
+        if arguments.json {
+            report.json(&published)?;
+        }
+        return Ok(Status::Findings);
+    };
     let options = PublishOptions {
         keep: arguments.keep,
         dry_run: arguments.dry_run,
@@ -53,13 +68,13 @@ pub fn run(arguments: &PublishArguments, report: Report) -> anyhow::Result<Statu
     describe(&outcome, arguments.dry_run, &report);
     if arguments.json {
         report.json(&Published {
-            dry_run: arguments.dry_run,
             switched: outcome.switched,
-            archive: word(outcome.archive),
-            current: &outcome.current,
+            archive: Some(word(outcome.archive)),
+            current: Some(&outcome.current),
             previous: outcome.previous.as_ref(),
             pruned: outcome.pruned.iter().map(|object| object.key.as_str()).collect(),
             prune_problem: outcome.prune_problem.as_ref().map(ToString::to_string),
+            ..published
         })?;
     } else {
         report.data(&format!("{}\n", outcome.current.digest))?;
@@ -67,14 +82,17 @@ pub fn run(arguments: &PublishArguments, report: Report) -> anyhow::Result<Statu
     Ok(Status::Fine)
 }
 
-/// Returns the archive to publish; builds it if a collection was named. Nothing if the collection has problems.
-fn archive_file(
-    arguments: &PublishArguments,
-    scratch: &Path,
-    report: &Report,
-) -> anyhow::Result<Option<PathBuf>> {
+/// The archive to publish, and what was found wrong with the collection it was built from.
+struct Prepared {
+    /// Nothing if the collection's problems stopped it.
+    file: Option<PathBuf>,
+    problems: Vec<Problem>,
+}
+
+/// Returns the archive that was named; builds it if a collection was.
+fn prepare(arguments: &PublishArguments, scratch: &Path, report: &Report) -> anyhow::Result<Prepared> {
     if !arguments.source.is_dir() {
-        return Ok(Some(arguments.source.clone()));
+        return Ok(Prepared { file: Some(arguments.source.clone()), problems: Vec::new() });
     }
     let output = Output::Directory(scratch.to_owned());
     let mut request = BuildRequest::new(arguments.source.clone(), output).with_pictures(&arguments.pictures);
@@ -82,7 +100,8 @@ fn archive_file(
     let outcome = build::build(&request, report)?;
     build::describe(&outcome, arguments.strict, report);
     let usable = !outcome.tally.fails(arguments.strict);
-    Ok(outcome.archive.filter(|_| usable).map(|archive| archive.path))
+    let file = outcome.archive.filter(|_| usable).map(|archive| archive.path);
+    Ok(Prepared { file, problems: outcome.problems })
 }
 
 fn word(write: ArchiveWrite) -> &'static str {

@@ -17,3 +17,37 @@ fn the_wrong_folder_does_not_replace_what_is_served() {
         assert_eq!(fs::read_dir(place.path().join("store/archives")).unwrap().count(), 1);
     }
 }
+
+#[test]
+fn publish_prints_one_object_whether_it_went_well_or_not() {
+    let place = Place::small().text("第2回/1-a");
+    let run = place.run(["publish", "wakashu_dir", "store", "--no-cache", "--json"]);
+    assert_eq!((run.code, run.problems()), (0, vec!["warning 第2回/1-a".to_owned()]));
+    let json = run.json();
+    assert_eq!(json["tally"], serde_json::json!({"errors": 0, "warnings": 1}));
+    assert_eq!((&json["switched"], &json["archive"]), (&true.into(), &"uploaded".into()));
+    let served = json["current"]["digest"].as_str().unwrap().to_owned();
+
+    let strict = place.run(["publish", "wakashu_dir", "store", "--no-cache", "--json", "--strict"]);
+    assert_eq!((strict.code, strict.problems()), (1, run.problems()));
+
+    let place = place.file("第1回/1-Laptop/TextData1.json", "{");
+    let run = place.run(["publish", "wakashu_dir", "store", "--no-cache", "--json", "--dry-run"]);
+    assert_eq!(run.code, 1);
+    assert_eq!(run.problems(), ["error 第1回/1-Laptop/TextData1.json", "warning 第2回/1-a"]);
+    let mut json = run.json();
+    json["problems"].take();
+    let nothing = serde_json::json!({
+        "dryRun": true, "switched": false, "archive": null, "current": null, "previous": null, "pruned": [],
+        "pruneProblem": null, "tally": {"errors": 1, "warnings": 1}, "problems": null,
+    });
+    assert_eq!(json, nothing);
+
+    // An archive has none, and history says what is stored.
+    let archive = format!("store/archives/{served}.wakashu");
+    let run = place.run(["publish", &archive, "elsewhere", "--json"]);
+    assert_eq!((run.code, run.problems().len()), (0, 0));
+    let stored: serde_json::Value =
+        serde_json::from_slice(&fs::read(place.path().join("store/current.json")).unwrap()).unwrap();
+    assert_eq!(place.run(["history", "store", "--json"]).json(), stored);
+}
