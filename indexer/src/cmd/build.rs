@@ -433,7 +433,7 @@ pub fn run(arguments: BuildArguments, report: Report) -> anyhow::Result<Status> 
     request.threads = arguments.threads.unwrap_or(request.threads);
 
     let outcome = build(&request, &report)?;
-    describe(&outcome, arguments.strict, &report);
+    describe(&outcome, &request, Purpose::File, &report);
     if arguments.json {
         report.json(&outcome)?;
     } else if let Some(archive) = &outcome.archive {
@@ -442,17 +442,30 @@ pub fn run(arguments: BuildArguments, report: Report) -> anyhow::Result<Status> 
     Ok(if outcome.tally.fails(arguments.strict) { Status::Findings } else { Status::Fine })
 }
 
+/// What becomes of the archive of a build; what is said about it follows from that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// It stays where it was written.
+    File,
+    /// It goes into a store; where it was before is of no use to anybody.
+    Store,
+}
+
 /// Tells a person how a build went: problems first, then what was left out, then the figures.
-pub fn describe(outcome: &BuildOutcome, strict: bool, report: &Report) {
+pub fn describe(outcome: &BuildOutcome, request: &BuildRequest, purpose: Purpose, report: &Report) {
     report.problems(&outcome.problems);
     report.tally(outcome.tally);
     let Some(archive) = &outcome.archive else {
-        report.note(
-            "no archive was written; put the problems right, or leave bad entries out with --keep-going",
-        );
+        report.note(match (purpose, request.keep_going) {
+            (Purpose::File, false) => {
+                "no archive was written; put the problems right, or leave bad entries out with --keep-going"
+            }
+            (Purpose::File, true) => "no archive was written: no entry is left; put the problems right",
+            (Purpose::Store, _) => "no archive was made; put the problems right",
+        });
         return;
     };
-    if outcome.tally.fails(strict) {
+    if outcome.tally.fails(request.strict) {
         let count = outcome.left_out.len();
         report.note(&format!("the archive is partial: {count} entries were left out"));
         outcome.left_out.iter().for_each(|path| report.note(&format!("  left out: {path}")));
@@ -480,8 +493,10 @@ pub fn describe(outcome: &BuildOutcome, strict: bool, report: &Report) {
         ("out", report::bytes(summary.bytes_out)),
         ("time", format!("{}, {rate:.1} MB/s", report::duration(summary.seconds))),
         ("digest", archive.digest.to_string()),
-        ("archive", printable_path(&archive.path)),
     ]);
+    if purpose == Purpose::File {
+        figures.push(("archive", printable_path(&archive.path)));
+    }
     report.summary(&figures);
 }
 

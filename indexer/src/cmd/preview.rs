@@ -10,7 +10,7 @@ use wakashu_storage::{Folder, Progress, PublishOptions};
 use walkdir::WalkDir;
 
 use crate::cli::PreviewArguments;
-use crate::cmd::build::{self, BuildRequest};
+use crate::cmd::build::{self, BuildRequest, Purpose};
 use crate::cmd::{Status, runtime};
 use crate::output::Output;
 use crate::report::Report;
@@ -70,7 +70,7 @@ impl Preview {
         let outcome = tokio::task::spawn_blocking(move || {
             let outcome = build::build(&request, &report);
             if let Ok(outcome) = &outcome {
-                build::describe(outcome, request.strict, &report);
+                build::describe(outcome, &request, Purpose::Store, &report);
             }
             outcome
         });

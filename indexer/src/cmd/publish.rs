@@ -8,7 +8,7 @@ use serde::Serialize;
 use wakashu_storage::{ArchiveWrite, ObjectInfo, Progress, PublishOptions, PublishOutcome, Version};
 
 use crate::cli::PublishArguments;
-use crate::cmd::build::{self, BuildRequest};
+use crate::cmd::build::{self, BuildRequest, Purpose};
 use crate::cmd::{Status, open_store, runtime};
 use crate::output::Output;
 use crate::problem::{Problem, Tally};
@@ -98,7 +98,7 @@ fn prepare(arguments: &PublishArguments, scratch: &Path, report: &Report) -> any
     let mut request = BuildRequest::new(arguments.source.clone(), output).with_pictures(&arguments.pictures);
     request.strict = arguments.strict;
     let outcome = build::build(&request, report)?;
-    build::describe(&outcome, arguments.strict, report);
+    build::describe(&outcome, &request, Purpose::Store, report);
     let usable = !outcome.tally.fails(arguments.strict);
     let file = outcome.archive.filter(|_| usable).map(|archive| archive.path);
     Ok(Prepared { file, problems: outcome.problems })

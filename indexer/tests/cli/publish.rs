@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::harness::Place;
+use crate::harness::{Place, Run};
 
 #[test]
 fn the_wrong_folder_does_not_replace_what_is_served() {
@@ -50,4 +50,24 @@ fn publish_prints_one_object_whether_it_went_well_or_not() {
     let stored: serde_json::Value =
         serde_json::from_slice(&fs::read(place.path().join("store/current.json")).unwrap()).unwrap();
     assert_eq!(place.run(["history", "store", "--json"]).json(), stored);
+}
+
+#[test]
+fn what_does_not_outlive_the_run_and_options_of_other_verbs_are_not_mentioned() {
+    let place = Place::small();
+    let run = place.run(["publish", "wakashu_dir", "store", "--no-cache"]);
+    let paths: Vec<&str> = run.stderr.lines().filter(|line| line.contains(".wakashu")).collect();
+    assert!(run.code == 0 && paths.is_empty(), "{}", run.stderr);
+
+    let place = place.file("第1回/1-Laptop/TextData1.json", "{");
+    for arguments in [&["publish", "wakashu_dir", "store"][..], &["preview", "wakashu_dir", "--port", "0"]] {
+        let mut command = place.command(arguments);
+        command.arg("--no-cache");
+        let run = Run::of(command);
+        assert_eq!(run.code, 1);
+        assert!(run.stderr.contains("no archive was made"), "{}", run.stderr);
+        assert!(!run.stderr.contains("--keep-going"), "{}", run.stderr);
+    }
+    let build = place.run(["build", "wakashu_dir", "-o", "out", "--no-cache"]);
+    assert!(build.stderr.contains("--keep-going"), "{}", build.stderr);
 }
