@@ -155,8 +155,8 @@ pub enum StorageError {
         /// The digest asked for.
         digest: ContentHash,
     },
-    /// The history holds nothing published before the current version.
-    #[error("`{store}` holds no version from before {published_at}")]
+    /// The history holds nothing to go back to from the current version.
+    #[error("`{store}` holds no version from before the current one, published at {published_at}")]
     NoEarlierVersion {
         /// Which storage.
         store: String,

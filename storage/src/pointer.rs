@@ -50,6 +50,10 @@ pub struct Pointer {
     #[serde(flatten)]
     pub current: Version,
     /// What was served before, the latest first. Their archives are kept.
+    ///
+    /// Once something was rolled back, the current version itself stands among them: those before it can be gone back
+    /// to, those after it were rolled back from. The place tells and not the time, because times are whole seconds of
+    /// whatever clocks the publishers have.
     #[serde(default)]
     pub history: Vec<Version>,
 }
@@ -76,17 +80,62 @@ impl Pointer {
         self.versions().any(|version| version.digest == digest)
     }
 
-    /// Returns the current version and those of the history, the latest first.
+    /// Returns every version once: the current one, those before it, the latest first, then those rolled back from.
     pub fn versions(&self) -> impl Iterator<Item = &Version> {
-        std::iter::once(&self.current).chain(&self.history)
+        std::iter::once(&self.current).chain(self.earlier()).chain(self.rolled_back())
+    }
+
+    /// Returns what can be gone back to step by step, the latest first.
+    #[must_use]
+    pub fn earlier(&self) -> &[Version] {
+        self.history.get(..self.own_place()).unwrap_or_default()
+    }
+
+    /// Returns what was rolled back from; going back step by step does not lead there.
+    #[must_use]
+    pub fn rolled_back(&self) -> &[Version] {
+        self.history.get(self.own_place() + 1..).unwrap_or_default()
+    }
+
+    /// Returns where in the history the current version stands; its end if it does not.
+    fn own_place(&self) -> usize {
+        let own = self.history.iter().position(|version| version.digest == self.current.digest);
+        own.unwrap_or(self.history.len())
     }
 
     /// Returns the pointer after a switch to `next`: what was current opens the history, of which at most `keep`
-    /// versions stay; `next` itself is not repeated in it.
+    /// versions stay.
     #[must_use]
     pub fn switched_to(&self, next: Version, keep: usize) -> Self {
-        let others = self.versions().filter(|version| version.digest != next.digest);
-        Self { history: others.take(keep).cloned().collect(), current: next }
+        let others = |version: &&Version| version.digest != next.digest;
+        let earlier = std::iter::once(&self.current).chain(self.earlier()).filter(others);
+        let earlier: Vec<Version> = earlier.take(keep).cloned().collect();
+        let left = keep - earlier.len();
+        let rolled_back = self.rolled_back().iter().filter(others).take(left).cloned().collect();
+        Self::new(next, earlier, rolled_back)
+    }
+
+    /// Returns the pointer after going back to the version with that digest: what was served since then is rolled back.
+    /// A version that was itself rolled back from is served again like a new one. Nothing if there is no such version.
+    #[must_use]
+    pub fn rolled_back_to(&self, digest: ContentHash) -> Option<Self> {
+        let earlier = self.earlier();
+        let Some(place) = earlier.iter().position(|version| version.digest == digest) else {
+            let next = self.versions().find(|version| version.digest == digest)?;
+            return Some(self.switched_to(next.clone(), self.history.len()));
+        };
+        let (since, from) = earlier.split_at(place);
+        let (next, before) = from.split_first()?;
+        let rolled_back = std::iter::once(&self.current).chain(since).chain(self.rolled_back());
+        Some(Self::new(next.clone(), before.to_vec(), rolled_back.cloned().collect()))
+    }
+
+    fn new(current: Version, mut history: Vec<Version>, rolled_back: Vec<Version>) -> Self {
+        if !rolled_back.is_empty() {
+            history.push(current.clone());
+            history.extend(rolled_back);
+        }
+        Self { current, history }
     }
 
     /// Returns the JSON to store: indented, because people read it, and ending in a line feed.
@@ -148,6 +197,46 @@ mod tests {
         let back = next.switched_to(version("b"), 10);
         assert_eq!(back, Pointer { current: version("b"), history: vec![version("d"), version("a")] });
         assert!(pointer.switched_to(version("d"), 0).history.is_empty());
+    }
+
+    #[test]
+    fn going_back_leads_to_ever_earlier_versions_whatever_the_clocks_say() {
+        let names = |pointer: &Pointer| {
+            let name = |version: &Version| {
+                ["a", "b", "c", "d"]
+                    .into_iter()
+                    .find(|name| version.digest == ContentHash::of(name.as_bytes()))
+            };
+            let names = |versions: &[Version]| versions.iter().filter_map(name).collect::<String>();
+            format!(
+                "{} {} {}",
+                names(std::slice::from_ref(&pointer.current)),
+                names(pointer.earlier()),
+                names(pointer.rolled_back())
+            )
+        };
+        let back = |pointer: &Pointer| pointer.rolled_back_to(pointer.earlier().first()?.digest);
+        let digest = |name: &str| ContentHash::of(name.as_bytes());
+
+        let pointer = Pointer { current: version("c"), history: vec![version("b"), version("a")] };
+        let once = back(&pointer).unwrap();
+        assert_eq!(names(&once), "b a c");
+        assert_eq!(once.versions().count(), 3);
+        let twice = back(&once).unwrap();
+        assert_eq!(names(&twice), "a  bc");
+        assert_eq!(back(&twice), None);
+        assert_eq!(pointer.rolled_back_to(digest("a")).as_ref().map(names), Some("a  cb".to_owned()));
+
+        // Forward by name, and on with something new: what was rolled back from stays that.
+        assert_eq!(twice.rolled_back_to(digest("c")).as_ref().map(names), Some("c a b".to_owned()));
+        assert_eq!(twice.rolled_back_to(digest("d")), None);
+        let next = twice.switched_to(version("d"), 10);
+        assert_eq!(names(&next), "d a bc");
+        assert_eq!(back(&next).as_ref().map(names), Some("a  dbc".to_owned()));
+        assert_eq!(names(&twice.switched_to(version("d"), 2)), "d a b");
+        // Without anything that was rolled back from, the current version is not in the history.
+        assert_eq!(twice.switched_to(version("d"), 1).history, [version("a")]);
+        assert_eq!(once.switched_to(version("c"), 10), pointer);
     }
 
     #[test]

@@ -184,8 +184,8 @@ pub async fn publish(
     Ok(outcome)
 }
 
-/// Serves an earlier version again: the one with that digest, or the one served last among those published before the
-/// current one.
+/// Serves an earlier version again: the one with that digest, or the one before the current one. Doing the latter again
+/// and again leads to ever earlier ones.
 pub async fn rollback(
     storage: &dyn Storage,
     target: Option<ContentHash>,
@@ -195,17 +195,20 @@ pub async fn rollback(
         return Err(StorageError::NothingPublished { store: store() });
     };
     let previous = pointer.current.clone();
-    let found = match target {
-        Some(digest) => pointer.versions().find(|version| version.digest == digest),
-        // A version that was rolled back from is in the history too, but newer; going back again passes over it.
-        None => pointer.history.iter().find(|version| version.published_at <= previous.published_at),
+    let target = match (target, pointer.earlier().first()) {
+        (Some(digest), _) => digest,
+        (None, Some(version)) => version.digest,
+        (None, None) => {
+            return Err(StorageError::NoEarlierVersion {
+                store: store(),
+                published_at: previous.published_at,
+            });
+        }
     };
-    let Some(current) = found.cloned() else {
-        return Err(match target {
-            Some(digest) => StorageError::NotInHistory { store: store(), digest },
-            None => StorageError::NoEarlierVersion { store: store(), published_at: previous.published_at },
-        });
+    let Some(next) = pointer.rolled_back_to(target) else {
+        return Err(StorageError::NotInHistory { store: store(), digest: target });
     };
+    let current = next.current.clone();
     if current.digest == previous.digest {
         return Ok(RollbackOutcome { current, previous });
     }
@@ -214,8 +217,6 @@ pub async fn rollback(
             object: format!("{}/{}", store(), archive_key(current.digest)),
         });
     }
-    // As many versions as before stay: the two change places.
-    let next = pointer.switched_to(current.clone(), pointer.history.len());
     storage.compare_and_swap(POINTER_KEY, next.to_json(), Some(&etag)).await?;
     Ok(RollbackOutcome { current, previous })
 }

@@ -22,6 +22,7 @@ on_every_storage!(
     the_history_is_bounded,
     only_what_is_old_and_unnamed_is_pruned,
     rolling_back_serves_an_earlier_version,
+    rolling_back_goes_by_order_and_not_by_clocks,
     rolling_back_needs_something_to_go_back_to,
     a_broken_object_of_that_name_is_replaced,
     a_current_archive_that_is_gone_is_restored,
@@ -175,6 +176,36 @@ async fn rolling_back_serves_an_earlier_version(fixture: Fixture) {
     let digests: Vec<_> =
         history(&*fixture.storage).await.unwrap().versions().map(|version| version.digest).collect();
     assert_eq!(digests, ["c", "a", "b"].map(|name| digest(&fixture, name)));
+}
+
+async fn rolling_back_goes_by_order_and_not_by_clocks(fixture: Fixture) {
+    let now = SystemTime::now();
+    // All in one second, then by publishers whose clocks run behind, each more than the one before.
+    for slow in [Duration::ZERO, DAY] {
+        let names = if slow.is_zero() { ["a", "b", "c"] } else { ["d", "e", "f"] };
+        for (at, name) in (1..).zip(names) {
+            publish_at(&fixture, name, now - slow * at).await;
+        }
+        for name in [names[1], names[0]] {
+            let back = rollback(&*fixture.storage, None).await.unwrap();
+            assert_eq!(back.current.digest, digest(&fixture, name), "{name}");
+        }
+        if slow.is_zero() {
+            let end = rollback(&*fixture.storage, None).await;
+            assert!(matches!(end, Err(StorageError::NoEarlierVersion { .. })), "{end:?}");
+        }
+    }
+    // Past what was rolled back from: the version before `d` was `a`.
+    let back = rollback(&*fixture.storage, None).await.unwrap();
+    assert_eq!(back.current.digest, digest(&fixture, "a"));
+    assert!(rollback(&*fixture.storage, None).await.is_err());
+    let pointer = history(&*fixture.storage).await.unwrap();
+    assert_eq!(pointer.versions().count(), 6);
+
+    // What was rolled back from can be published again, and is then the latest.
+    publish_at(&fixture, "f", now).await;
+    let back = rollback(&*fixture.storage, None).await.unwrap();
+    assert_eq!(back.current.digest, digest(&fixture, "a"));
 }
 
 async fn rolling_back_needs_something_to_go_back_to(fixture: Fixture) {
