@@ -461,12 +461,18 @@ impl<'a> Walk<'a> {
             Problem::error(path, "symlink leads back to a directory it lies in and is not followed")
                 .hint("remove the symlink")
         } else {
-            let dangling = error.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
             let reason = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-            if dangling {
+            let kind = error.io_error().map(io::Error::kind);
+            let is_symlink = || self.root.join(&path).is_symlink();
+            if kind == Some(io::ErrorKind::NotFound) {
                 Problem::error(path, "symlink leads nowhere").hint("remove it, or restore what it points to")
+            } else if kind != Some(io::ErrorKind::PermissionDenied) && is_symlink() {
+                // One that points to itself, for example.
+                Problem::error(path, format!("symlink could not be followed: {reason}"))
+                    .hint("remove it, or let it point to what is meant")
             } else {
-                Problem::error(path, format!("could not be read: {reason}")).hint("look at its permissions")
+                Problem::error(path, format!("could not be read: {reason}"))
+                    .hint("look at its permissions and the disk")
             }
         };
         self.problems.push(problem);

@@ -108,6 +108,18 @@ fn symlinks_are_followed_inside_the_collection_only() {
 
 #[cfg(unix)]
 #[test]
+fn a_symlink_to_itself_is_not_a_matter_of_permissions() {
+    let place = Place::small();
+    std::os::unix::fs::symlink("第5回", place.dir().join("第5回")).unwrap();
+    let run = place.run(["check", "wakashu_dir", "--json"]);
+    assert_eq!(run.problems(), ["error 第5回"]);
+    let problem = &run.json()["problems"][0];
+    assert!(problem["message"].as_str().unwrap().contains("symlink"), "{problem}");
+    assert!(problem["hint"].as_str().unwrap().starts_with("remove it"), "{problem}");
+}
+
+#[cfg(unix)]
+#[test]
 fn a_pipe_in_the_place_of_a_picture_does_not_hang_the_build() {
     let place = Place::small();
     let picture = place.dir().join("第1回/1-Laptop/Picture1.png");
