@@ -215,6 +215,23 @@ pub struct PictureArguments {
     pub no_cache: bool,
 }
 
+impl PictureArguments {
+    /// Returns the names of the options that were given.
+    #[must_use]
+    pub fn given(&self) -> Vec<&'static str> {
+        // Taken apart in full, so that a new option cannot be forgotten here.
+        let Self { originals, keep_metadata, max_pixels, cache_dir, no_cache } = self;
+        let options = [
+            ("--originals", *originals),
+            ("--keep-metadata", *keep_metadata),
+            ("--max-pixels", max_pixels.is_some()),
+            ("--cache-dir", cache_dir.is_some()),
+            ("--no-cache", *no_cache),
+        ];
+        options.into_iter().filter_map(|(name, given)| given.then_some(name)).collect()
+    }
+}
+
 /// Arguments of `check`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\

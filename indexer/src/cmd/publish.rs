@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;
 
+use anyhow::Context as _;
 use serde::Serialize;
 use wakashu_storage::{ArchiveWrite, ObjectInfo, Progress, PublishOptions, PublishOutcome, Version};
 
@@ -11,7 +12,7 @@ use crate::cli::PublishArguments;
 use crate::cmd::build::{self, BuildRequest, Purpose};
 use crate::cmd::{Status, open_store, runtime};
 use crate::output::Output;
-use crate::problem::{Problem, Tally};
+use crate::problem::{Problem, Tally, printable_path};
 use crate::report::{self, Report};
 
 /// What `--json` prints. When problems stopped it, nothing is switched and the other fields are empty.
@@ -52,7 +53,7 @@ pub fn run(arguments: &PublishArguments, report: Report) -> anyhow::Result<Statu
         dry_run: arguments.dry_run,
         ..PublishOptions::at(SystemTime::now())
     };
-    let bytes = std::fs::metadata(&file)?.len();
+    let bytes = length(&file)?;
     let bar = Mutex::new((report.progress("bytes", usize::try_from(bytes).unwrap_or(usize::MAX)), 0));
     let progress = Progress::new(move |written| {
         let Ok(mut bar) = bar.lock() else { return };
@@ -92,6 +93,8 @@ struct Prepared {
 /// Returns the archive that was named; builds it if a collection was.
 fn prepare(arguments: &PublishArguments, scratch: &Path, report: &Report) -> anyhow::Result<Prepared> {
     if !arguments.source.is_dir() {
+        length(&arguments.source)?;
+        refuse_options_of_building(arguments)?;
         return Ok(Prepared { file: Some(arguments.source.clone()), problems: Vec::new() });
     }
     let output = Output::Directory(scratch.to_owned());
@@ -102,6 +105,28 @@ fn prepare(arguments: &PublishArguments, scratch: &Path, report: &Report) -> any
     let usable = !outcome.tally.fails(arguments.strict);
     let file = outcome.archive.filter(|_| usable).map(|archive| archive.path);
     Ok(Prepared { file, problems: outcome.problems })
+}
+
+/// An archive is published as it is; options that would have changed it must not seem to work.
+fn refuse_options_of_building(arguments: &PublishArguments) -> anyhow::Result<()> {
+    let mut given = arguments.pictures.given();
+    if arguments.strict {
+        given.push("--strict");
+    }
+    anyhow::ensure!(
+        given.is_empty(),
+        "`{}` is an archive, and `{}` only matters when a collection is built; \
+         leave it out, or name the collection's directory",
+        printable_path(&arguments.source),
+        given.join("`, `")
+    );
+    Ok(())
+}
+
+/// Returns the length of a file that must be there.
+fn length(file: &Path) -> anyhow::Result<u64> {
+    let metadata = std::fs::metadata(file);
+    Ok(metadata.with_context(|| format!("could not open `{}`", printable_path(file)))?.len())
 }
 
 fn word(write: ArchiveWrite) -> &'static str {

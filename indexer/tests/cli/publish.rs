@@ -71,3 +71,34 @@ fn what_does_not_outlive_the_run_and_options_of_other_verbs_are_not_mentioned() 
     let build = place.run(["build", "wakashu_dir", "-o", "out", "--no-cache"]);
     assert!(build.stderr.contains("--keep-going"), "{}", build.stderr);
 }
+
+#[test]
+fn a_source_that_is_not_there_is_named() {
+    let place = Place::small();
+    let run = place.run(["publish", "nope", "store", "--originals"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    assert!(run.stderr.contains("could not open `nope`"), "{}", run.stderr);
+    assert!(run.stderr.contains("hint: "), "{}", run.stderr);
+}
+
+#[test]
+fn options_of_building_are_refused_for_an_archive() {
+    let place = Place::small();
+    let archive = place.build();
+    for options in [
+        &["--originals"][..],
+        &["--keep-metadata", "--no-cache"],
+        &["--strict"],
+        &["--max-pixels", "9"],
+        &["--cache-dir", "x"],
+    ] {
+        let mut command = place.command(["publish", "--dry-run"]);
+        command.arg(&archive).arg("store").args(options);
+        let run = Run::of(command);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{options:?}");
+        for name in options.iter().filter(|option| option.starts_with("--")) {
+            assert!(run.stderr.contains(&format!("`{name}`")), "{name}: {}", run.stderr);
+        }
+    }
+    assert!(!place.path().join("store").exists());
+}
