@@ -35,6 +35,9 @@ pub fn hint_of(error: &anyhow::Error) -> Option<String> {
     if error.is::<crate::output::OutputError>() {
         return Some("make the directory first, end it with `/`, or name a `.wakashu` file".to_owned());
     }
+    if error.is::<wakashu_archive::ParseHashError>() {
+        return Some("`wakashu-indexer history` lists the versions with their digests".to_owned());
+    }
     if let Some(error) = error.downcast_ref::<wakashu_storage::StorageError>() {
         return error.hint().map(str::to_owned);
     }

@@ -8,7 +8,9 @@ use crate::report::Report;
 
 /// Runs the verb.
 pub fn run(arguments: &RollbackArguments, report: &Report) -> anyhow::Result<Status> {
-    let digest = arguments.digest.as_deref().map(str::parse::<ContentHash>).transpose()?;
+    // Hex digits mean the same in either case, and people copy them from anywhere.
+    let digest = arguments.digest.as_deref().map(|digest| digest.to_ascii_lowercase().parse::<ContentHash>());
+    let digest = digest.transpose()?;
     let outcome = runtime()?.block_on(async {
         let storage = open_store(&arguments.store).await?;
         Ok::<_, anyhow::Error>(wakashu_storage::rollback(storage.as_ref(), digest).await?)

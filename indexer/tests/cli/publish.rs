@@ -102,3 +102,20 @@ fn options_of_building_are_refused_for_an_archive() {
     }
     assert!(!place.path().join("store").exists());
 }
+
+#[test]
+fn a_digest_may_be_written_in_capitals() {
+    let place = Place::small();
+    let publish = |place: &Place, more: &[&str]| {
+        let mut command = place.command(["publish", "wakashu_dir", "store", "--no-cache"]);
+        command.args(more);
+        Run::of(command).stdout.trim_end().to_owned()
+    };
+    let first = publish(&place, &[]);
+    let second = publish(&place, &["--originals"]);
+    let run = place.run(["rollback", "store", &first.to_uppercase()]);
+    assert_eq!((run.code, run.stdout.trim_end()), (0, first.as_str()), "{}", run.stderr);
+    let run = place.run(["rollback", "store", &second[..10]]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("hint: "), "{}", run.stderr);
+}
