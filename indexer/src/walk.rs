@@ -87,6 +87,8 @@ pub struct RoundPlan {
     pub entries: Vec<EntryPlan>,
     /// An error was found: it is looked through, but not served.
     pub left_out: bool,
+    /// The directory could not be listed; nobody knows what is in it.
+    unreadable: bool,
 }
 
 /// An entry as it lies on disk.
@@ -103,7 +105,7 @@ pub struct EntryPlan {
     pub pictures: Vec<OsString>,
     /// An error was found: it is looked through, but not served.
     pub left_out: bool,
-    /// A misspelt text or picture was reported; its absence is then no news.
+    /// A misspelt text or picture was reported, or that nothing could be read; its absence is then no news.
     misspelt: bool,
 }
 
@@ -278,6 +280,7 @@ impl<'a> Walk<'a> {
             period_file: None,
             entries: Vec::new(),
             left_out,
+            unreadable: false,
         });
     }
 
@@ -421,6 +424,17 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Leaves out the round or the entry the walk is in if its directory could not be listed.
+    fn spoil_directory(&mut self, path: &Path) {
+        let Some(round) = self.rounds.last_mut() else { return };
+        if path == Path::new(&round.directory) {
+            round.left_out = true;
+            round.unreadable = true;
+        } else if round.entries.last().is_some_and(|plan| plan.path(round) == path) {
+            self.spoil_current_entry();
+        }
+    }
+
     /// Reads a file that describes the collection or a round, and takes note of it as an input.
     fn description_file(&mut self, entry: &DirEntry) -> Option<Vec<u8>> {
         let path = self.relative(entry);
@@ -457,6 +471,7 @@ impl<'a> Walk<'a> {
             return;
         }
         self.spoil_entry_of(error.depth());
+        self.spoil_directory(&path);
         let problem = if error.loop_ancestor().is_some() {
             Problem::error(path, "symlink leads back to a directory it lies in and is not followed")
                 .hint("remove the symlink")

@@ -24,7 +24,7 @@ impl Walk<'_> {
                 Problem::error("", "no round was found; expected directories such as `第1回`")
                     .hint("name the directory that holds the rounds"),
             );
-        } else if self.rounds.iter().all(|round| round.entries.is_empty()) {
+        } else if self.rounds.iter().all(|round| round.entries.is_empty() && !round.unreadable) {
             problems.push(no_entries::problem(self.root, &self.rounds));
         }
         refuse_equal_titles(&mut self.rounds, &mut problems);
@@ -111,6 +111,9 @@ fn refuse_equal_titles(rounds: &mut [RoundPlan], problems: &mut Vec<Problem>) {
 
 fn settle_round(round: &mut RoundPlan, problems: &mut Vec<Problem>) {
     let directory = Path::new(&round.directory).to_owned();
+    if round.unreadable {
+        return;
+    }
     if round.entries.is_empty() {
         problems.push(
             Problem::warning(&directory, "round is empty; expected directories such as `1-Laptop`")

@@ -108,6 +108,41 @@ fn symlinks_are_followed_inside_the_collection_only() {
 
 #[cfg(unix)]
 #[test]
+fn directories_that_cannot_be_listed_are_one_error_each_and_left_out() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+
+    let place = Place::small().entry("第2回/1-a");
+    let allow = |path: &std::path::Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    allow(place.path(), 0o755);
+    allow(&place.out(), 0o777);
+    let closed = ["第1回/2-Wakashu", "第2回"].map(|path| place.dir().join(path));
+    for path in &closed {
+        allow(path, 0o000);
+    }
+    let mut command =
+        place.command(["build", "wakashu_dir", "-o", "out", "--no-cache", "--json", "--keep-going"]);
+    if fs::read_dir(&closed[0]).is_ok() {
+        // Permissions do not stop root: run as nobody, where nobody may run the program.
+        command.uid(65534).gid(65534);
+        if place.command(["--version"]).uid(65534).gid(65534).output().is_err() {
+            return;
+        }
+    }
+    let run = Run::of(command);
+    for path in &closed {
+        allow(path, 0o755);
+    }
+    assert_eq!(run.problems(), ["error 第1回/2-Wakashu", "error 第2回"], "{}", run.stderr);
+    let json = run.json();
+    assert_eq!((&json["summary"]["rounds"], &json["summary"]["entries"]), (&2.into(), &3.into()));
+    assert_eq!(json["left_out"], serde_json::json!(["第1回/2-Wakashu"]));
+}
+
+#[cfg(unix)]
+#[test]
 fn a_symlink_to_itself_is_not_a_matter_of_permissions() {
     let place = Place::small();
     std::os::unix::fs::symlink("第5回", place.dir().join("第5回")).unwrap();
