@@ -8,6 +8,7 @@ use crate::error::{ArchiveError, Damage, Section};
 use crate::hash::ContentHash;
 use crate::model::Reference;
 use crate::search_key::{push_exact, push_loose_of};
+use crate::writer::MAX_COLUMN_BYTES;
 
 /// Between the fields of one entry. No key contains it.
 const FIELD_END: u8 = 0;
@@ -109,6 +110,9 @@ impl Column {
     pub fn open(reference: &Reference, bytes: &Bytes, entries: u32) -> Result<Self, ArchiveError> {
         let damaged =
             |damage| ArchiveError::Damaged { section: Section::Column, offset: reference.offset, damage };
+        if reference.length > MAX_COLUMN_BYTES {
+            return Err(damaged(Damage::Rule("a column is larger than the format allows")));
+        }
         let expected = reference.length;
         if bytes.len() as u64 != expected {
             return Err(damaged(Damage::Length { expected, found: bytes.len() as u64 }));
@@ -331,6 +335,9 @@ mod tests {
                 }
             }
         }
+        let huge = Reference { offset: 8, length: MAX_COLUMN_BYTES + 1, hash: ContentHash::of(&good) };
+        let refused = Column::open(&huge, &Bytes::from(good.clone()), 2).unwrap_err().to_string();
+        assert!(refused.contains("larger than the format allows"), "{refused}");
         assert!(Column::split(&Bytes::from(good.clone()), 3).is_none());
         assert!(Column::split(&Bytes::from(good[..good.len() - 1].to_vec()), 2).is_none());
     }
