@@ -132,8 +132,10 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         let path = location.local_path().and_then(|path| path.canonicalize().ok());
         path.map_or_else(|| location.to_string(), |path| path.display().to_string())
     });
+    // Whoever reads the address may stop the server at once.
+    let stop = door::local::stop_requested();
     writeln!(io::stdout(), "{}", server.url())?;
     run::write_connection_help(&mut io::stderr(), &server.url(), archive.as_deref())?;
-    server.serve(door::local::stop_requested()).await;
+    server.serve(stop).await;
     Ok(())
 }

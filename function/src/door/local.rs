@@ -204,20 +204,25 @@ impl Future for TickedSleep {
     }
 }
 
-/// Resolves when the process is asked to stop: Ctrl-C or SIGTERM.
-pub async fn stop_requested() {
+/// Returns what resolves when the process is asked to stop: Ctrl-C or SIGTERM. From the call on, not from when it is
+/// first waited for, a signal no longer ends the process by itself.
+pub fn stop_requested() -> impl Future<Output = ()> {
     #[cfg(unix)]
-    {
+    let signals = {
         use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+        signal(SignalKind::interrupt()).ok().zip(signal(SignalKind::terminate()).ok())
+    };
+    async move {
+        #[cfg(unix)]
+        if let Some((mut interrupt, mut terminate)) = signals {
             tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
+                _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
             return;
         }
+        let _ = tokio::signal::ctrl_c().await;
     }
-    let _ = tokio::signal::ctrl_c().await;
 }
 
 /// Tells whether only this machine can reach `address`.

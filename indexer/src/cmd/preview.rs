@@ -47,10 +47,12 @@ pub fn run(arguments: &PreviewArguments, report: Report) -> anyhow::Result<Statu
     })?;
     runtime.block_on(async {
         let running = server::Server::start(&config).await?;
+        // Whoever reads the address may stop the server at once.
+        let stop = door::local::stop_requested();
         report.data(&format!("{}\n", running.url()))?;
         server::write_connection_help(&mut std::io::stderr(), &running.url(), None)?;
         let watching = arguments.watch.then(|| tokio::spawn(preview.watch(seen, running.state())));
-        running.serve(door::local::stop_requested()).await;
+        running.serve(stop).await;
         if let Some(watching) = watching {
             watching.abort();
         }
