@@ -247,8 +247,7 @@ def write(parts, folder, readme=None):
     bars = all_bars(measured)
     if bars:
         text += "\n## Bars\n\n" + bars_table(bars)
-        if not all(map(held, bars)):
-            text += "\nWhy bars are missed: [where the time of an answer goes](profile.md).\n"
+        text += "\nWhat is near a bar and why: [where the time of an answer goes](profile.md).\n"
     for name, heading, section, draw in SECTIONS:
         if name not in measured:
             continue
