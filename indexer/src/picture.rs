@@ -40,7 +40,7 @@ pub use sniff::sniff;
 ///
 /// Part of the cache's keys and of what an archive says it was built from.
 pub const ENCODER_VERSION: &str =
-    "1 webp-0.3.1 fast_image_resize-6.1 moxcms-0.8 zune-jpeg-0.5 heic-decoder-0.1.1";
+    "2 webp-0.3.1 fast_image_resize-6.1 moxcms-0.8 zune-jpeg-0.5 heic-decoder-0.1.1";
 
 /// Says how pictures are to be treated.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -194,6 +194,11 @@ fn passable(
     } else {
         container::strip(header.format, source, Purpose::Rendition)?
     };
+    // In a broken file a decoder may find other segments than stripping does; what it then leaves is no picture.
+    let was_stripped = matches!(bytes, Cow::Owned(_));
+    if was_stripped && verify(&bytes, header.format, header.width, header.height, settings).is_err() {
+        return Ok(None);
+    }
     Ok(Some(as_encoded(&bytes, header)))
 }
 
