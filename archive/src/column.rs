@@ -1,14 +1,16 @@
 //! Search columns: the keys of all entries, one after the other, to be scanned as they lie in the archive.
 
+use std::io::{self, Read, Seek, Write};
+
 use bytes::Bytes;
 use memchr::arch::all::packedpair::HeuristicFrequencyRank;
 use memchr::memmem::{Finder, FinderBuilder};
 
-use crate::error::{ArchiveError, Damage, Section};
-use crate::hash::ContentHash;
+use crate::error::{ArchiveError, Damage, Part};
+use crate::limits::MAX_COLUMN_BYTES;
 use crate::model::Reference;
-use crate::search_key::{push_exact, push_loose_of};
-use crate::writer::MAX_COLUMN_BYTES;
+use crate::reader::check_bytes;
+use crate::search_key::{KEYS_VERSION, push_exact, push_loose_of};
 
 /// Between the fields of one entry. No key contains it.
 const FIELD_END: u8 = 0;
@@ -18,37 +20,75 @@ const ENTRY_END: u8 = b'\n';
 
 const HEADER_BYTES: usize = 16;
 
+/// How many bytes of keys are collected before they are spooled.
+const SPOOL_BYTES: usize = 256 << 10;
+
+/// Where keys wait until the column is written: all of them are known only after the last entry.
+///
+/// A temporary file keeps memory flat however many entries there are; `Cursor<Vec<u8>>` does for small archives.
+pub trait Spool: Read + Write + Seek {}
+
+impl<S: Read + Write + Seek> Spool for S {}
+
 /// Collects a column while entries are written.
-#[derive(Debug, Default)]
-pub(crate) struct ColumnDraft {
-    exact: Draft,
-    loose: Option<Draft>,
+#[derive(Debug)]
+pub(crate) struct ColumnDraft<S> {
+    exact: KeysDraft<S>,
+    loose: Option<KeysDraft<S>>,
 }
 
-#[derive(Debug, Default)]
-struct Draft {
+/// Collects the keys of one kind. Only where each begins is held in memory.
+#[derive(Debug)]
+struct KeysDraft<S> {
     starts: Vec<u32>,
-    keys: Vec<u8>,
+    /// Bytes of all keys so far.
+    length: u64,
+    unspooled: Vec<u8>,
+    spool: S,
 }
 
-impl Draft {
+impl<S: Spool> KeysDraft<S> {
+    fn new(spool: S) -> Self {
+        Self { starts: Vec::new(), length: 0, unspooled: Vec::new(), spool }
+    }
+
     fn begin(&mut self) {
         // A column past 4 GiB is refused when it is written out.
-        self.starts.push(u32::try_from(self.keys.len()).unwrap_or(u32::MAX));
+        self.starts.push(u32::try_from(self.length).unwrap_or(u32::MAX));
     }
 
-    fn end(&mut self) {
-        self.keys.push(ENTRY_END);
+    fn push(&mut self, key: &[u8]) {
+        self.unspooled.extend_from_slice(key);
+        self.length += key.len() as u64;
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.push(&[ENTRY_END]);
+        if self.unspooled.len() >= SPOOL_BYTES {
+            self.spool.write_all(&self.unspooled)?;
+            self.unspooled.clear();
+        }
+        Ok(())
+    }
+
+    fn copy_keys(mut self, out: &mut impl Write) -> io::Result<()> {
+        let spooled = self.length - self.unspooled.len() as u64;
+        self.spool.rewind()?;
+        let copied = io::copy(&mut (&mut self.spool).take(spooled), out)?;
+        if copied != spooled {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a spool lost bytes"));
+        }
+        out.write_all(&self.unspooled)
     }
 }
 
-impl ColumnDraft {
-    pub(crate) fn new(with_loose: bool) -> Self {
-        Self { exact: Draft::default(), loose: with_loose.then(Draft::default) }
+impl<S: Spool> ColumnDraft<S> {
+    pub(crate) fn new(exact: S, loose: Option<S>) -> Self {
+        Self { exact: KeysDraft::new(exact), loose: loose.map(KeysDraft::new) }
     }
 
     /// Adds the next entry's fields.
-    pub(crate) fn push<'a>(&mut self, fields: impl Iterator<Item = &'a str>) {
+    pub(crate) fn push<'a>(&mut self, fields: impl Iterator<Item = &'a str>) -> io::Result<()> {
         self.exact.begin();
         if let Some(loose) = &mut self.loose {
             loose.begin();
@@ -57,43 +97,50 @@ impl ColumnDraft {
             let mut exact = String::with_capacity(field.len());
             push_exact(&mut exact, field);
             if at > 0 {
-                self.exact.keys.push(FIELD_END);
+                self.exact.push(&[FIELD_END]);
             }
-            self.exact.keys.extend_from_slice(exact.as_bytes());
+            self.exact.push(exact.as_bytes());
             if let Some(loose) = &mut self.loose {
                 let mut key = String::with_capacity(exact.len());
                 push_loose_of(&mut key, &exact);
                 if at > 0 {
-                    loose.keys.push(FIELD_END);
+                    loose.push(&[FIELD_END]);
                 }
-                loose.keys.extend_from_slice(key.as_bytes());
+                loose.push(key.as_bytes());
             }
         }
-        self.exact.end();
-        if let Some(loose) = &mut self.loose {
-            loose.end();
-        }
+        self.exact.end()?;
+        self.loose.as_mut().map_or(Ok(()), KeysDraft::end)
     }
 
-    /// Returns the column as it is stored; nothing if it does not fit the format.
-    pub(crate) fn encode(self) -> Option<Vec<u8>> {
-        let loose = self.loose.unwrap_or_default();
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + self.exact.keys.len() + loose.keys.len());
-        for length in [self.exact.starts.len(), self.exact.keys.len(), loose.keys.len(), 0] {
-            bytes.extend_from_slice(&u32::try_from(length).ok()?.to_le_bytes());
+    /// Returns how long the column will be.
+    pub(crate) fn length(&self) -> u64 {
+        let keys = [Some(&self.exact), self.loose.as_ref()].into_iter().flatten();
+        HEADER_BYTES as u64 + keys.map(|keys| 4 * keys.starts.len() as u64 + keys.length).sum::<u64>()
+    }
+
+    /// Writes the column as it is stored, if it is not longer than the format allows: then every number in it fits.
+    pub(crate) fn write_to(self, out: &mut impl Write) -> io::Result<()> {
+        let loose_length = self.loose.as_ref().map_or(0, |loose| loose.length);
+        for length in [self.exact.starts.len() as u64, self.exact.length, loose_length] {
+            out.write_all(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes())?;
         }
-        for start in self.exact.starts.iter().chain(&loose.starts) {
-            bytes.extend_from_slice(&start.to_le_bytes());
+        out.write_all(&KEYS_VERSION.to_le_bytes())?;
+        out.write_all(&[0; 2])?;
+        let mut keys: Vec<KeysDraft<S>> = [Some(self.exact), self.loose].into_iter().flatten().collect();
+        for keys in &mut keys {
+            for start in std::mem::take(&mut keys.starts) {
+                out.write_all(&start.to_le_bytes())?;
+            }
         }
-        bytes.extend_from_slice(&self.exact.keys);
-        bytes.extend_from_slice(&loose.keys);
-        Some(bytes)
+        keys.into_iter().try_for_each(|keys| keys.copy_keys(out))
     }
 }
 
 /// A verified column. Cheap to clone; the keys stay where they are.
 #[derive(Debug, Clone)]
 pub struct Column {
+    keys_version: u16,
     exact: Keys,
     loose: Option<Keys>,
 }
@@ -108,19 +155,11 @@ pub struct Keys {
 impl Column {
     /// Verifies the bytes of a column of an archive with `entries` entries.
     pub fn open(reference: &Reference, bytes: &Bytes, entries: u32) -> Result<Self, ArchiveError> {
-        let damaged =
-            |damage| ArchiveError::Damaged { section: Section::Column, offset: reference.offset, damage };
+        let damaged = |damage| ArchiveError::Damaged { part: Part::Column, offset: reference.offset, damage };
         if reference.length > MAX_COLUMN_BYTES {
             return Err(damaged(Damage::Rule("a column is larger than the format allows")));
         }
-        let expected = reference.length;
-        if bytes.len() as u64 != expected {
-            return Err(damaged(Damage::Length { expected, found: bytes.len() as u64 }));
-        }
-        let found = ContentHash::of(bytes);
-        if found != reference.hash {
-            return Err(damaged(Damage::Hash { expected: reference.hash, found }));
-        }
+        check_bytes(reference.span(), reference.hash, bytes).map_err(damaged)?;
         Self::split(bytes, entries)
             .ok_or_else(|| damaged(Damage::Rule("a column's tables do not fit together")))
     }
@@ -130,8 +169,10 @@ impl Column {
         let number = |at: usize| {
             header.get(at..).and_then(|rest| rest.first_chunk()).map(|four| u32::from_le_bytes(*four))
         };
-        let (count, exact_bytes, loose_bytes, reserved) = (number(0)?, number(4)?, number(8)?, number(12)?);
-        if count != entries || reserved != 0 {
+        let (count, exact_bytes, loose_bytes, versions) = (number(0)?, number(4)?, number(8)?, number(12)?);
+        // Its upper half is reserved, and zero.
+        let keys_version = u16::try_from(versions).ok()?;
+        if count != entries {
             return None;
         }
         let table = (count as usize).checked_mul(4)?;
@@ -149,7 +190,14 @@ impl Column {
         };
         let exact = keys(HEADER_BYTES, keys_at, loose_at)?;
         let loose = if loose_bytes == 0 { None } else { Some(keys(HEADER_BYTES + table, loose_at, end)?) };
-        Some(Self { exact, loose })
+        Some(Self { keys_version, exact, loose })
+    }
+
+    /// Returns which keys the column holds. Keys of another version than [`KEYS_VERSION`] were folded in another way:
+    /// what this build makes of a query does not find in them what it should.
+    #[must_use]
+    pub fn keys_version(&self) -> u16 {
+        self.keys_version
     }
 
     /// Returns the exact keys.
@@ -278,14 +326,25 @@ impl HeuristicFrequencyRank for Japanese {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
     use super::*;
+    use crate::hash::ContentHash;
+
+    fn encoded(entries: &[&[&str]], loose: bool) -> Bytes {
+        let spool = Cursor::<Vec<u8>>::default;
+        let mut draft = ColumnDraft::new(spool(), loose.then(spool));
+        for fields in entries {
+            draft.push(fields.iter().copied()).unwrap();
+        }
+        let (length, mut bytes) = (draft.length(), Vec::new());
+        draft.write_to(&mut bytes).unwrap();
+        assert_eq!(bytes.len() as u64, length);
+        bytes.into()
+    }
 
     fn column(entries: &[&[&str]]) -> Column {
-        let mut draft = ColumnDraft::new(true);
-        for fields in entries {
-            draft.push(fields.iter().copied());
-        }
-        let bytes = Bytes::from(draft.encode().unwrap());
+        let bytes = encoded(entries, true);
         let reference = Reference { offset: 8, length: bytes.len() as u64, hash: ContentHash::of(&bytes) };
         Column::open(&reference, &bytes, u32::try_from(entries.len()).unwrap()).unwrap()
     }
@@ -319,11 +378,28 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_were_spooled_read_back() {
+        let long = "あ".repeat(SPOOL_BYTES / 7);
+        let column = column(&[&["うめ"], &[&long], &["さくら"], &[&long, "@a"], &["もみじ"]]);
+        assert_eq!(hits(column.exact(), "さくら"), [(2, 0)]);
+        assert_eq!(column.exact().field(3, 0), long.as_bytes());
+        assert_eq!(column.exact().field(3, 1), b"@a");
+        assert_eq!(column.loose().unwrap().entry(4), "もみし".as_bytes());
+    }
+
+    #[test]
+    fn a_column_says_which_keys_it_holds() {
+        let mut bytes = encoded(&[&["あ"]], false).to_vec();
+        assert_eq!(Column::split(&bytes.clone().into(), 1).unwrap().keys_version(), KEYS_VERSION);
+        bytes[12..14].copy_from_slice(&0x1234_u16.to_le_bytes());
+        assert_eq!(Column::split(&bytes.clone().into(), 1).unwrap().keys_version(), 0x1234);
+        bytes[14] = 1;
+        assert!(Column::split(&bytes.into(), 1).is_none(), "reserved bytes are zero");
+    }
+
+    #[test]
     fn tables_that_do_not_fit_are_refused() {
-        let mut draft = ColumnDraft::new(false);
-        draft.push(["あ"].into_iter());
-        draft.push(["い"].into_iter());
-        let good = draft.encode().unwrap();
+        let good = encoded(&[&["あ"], &["い"]], false).to_vec();
         for at in 0..good.len() {
             for flip in [1_u8, 0x80, 0xff] {
                 let mut bad = good.clone();

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::hash::ContentHash;
+use crate::table::SectionKind;
 
 /// Why an archive, or a part of one, could not be read.
 ///
@@ -35,19 +36,25 @@ pub enum ArchiveError {
         /// The newest version this build reads.
         newest: u16,
     },
+    /// Written in a format this build reads, with a section that must be understood and is not: too new as well.
+    #[error("archive has a section `{kind}` that this build does not understand; update this program")]
+    UnknownSection {
+        /// The kind in the section table.
+        kind: SectionKind,
+    },
     /// The file's length is not the one its trailer declares, or its trailer is missing.
     #[error("archive is cut short: {} bytes declared, {found} found", Declared(*declared))]
     CutShort {
-        /// Length the trailer declares; nothing when the trailer itself is gone.
+        /// Length the trailer declares; `None` when the trailer itself is gone.
         declared: Option<u64>,
         /// Length of the file.
         found: u64,
     },
     /// A part differs from what was written.
-    #[error("archive is damaged: {section} at byte {offset}: {damage}")]
+    #[error("archive is damaged: {part} at byte {offset}: {damage}")]
     Damaged {
         /// Which part.
-        section: Section,
+        part: Part,
         /// Where the part begins in the file.
         offset: u64,
         /// What is wrong with it.
@@ -69,11 +76,13 @@ impl fmt::Display for Declared {
 /// A part of an archive, as errors name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Section {
+pub enum Part {
     /// The mark at the start of the file.
     Head,
     /// The fixed-size end of the file.
     Trailer,
+    /// The table of sections before the trailer.
+    Table,
     /// The table of rounds and chunks.
     Root,
     /// A chunk's page of entries.
@@ -84,11 +93,12 @@ pub enum Section {
     Column,
 }
 
-impl fmt::Display for Section {
+impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Head => "head",
             Self::Trailer => "trailer",
+            Self::Table => "section table",
             Self::Root => "root",
             Self::Page => "page",
             Self::Picture => "picture",
@@ -120,14 +130,14 @@ pub enum Damage {
     /// The hash holds but the content breaks a rule of the format.
     #[error("{0}")]
     Rule(&'static str),
-    /// The bytes are no valid rkyv value of the expected type.
+    /// The bytes are not a valid rkyv value of the expected type.
     #[error("not a valid value: {0}")]
     Value(String),
 }
 
 impl ArchiveError {
     /// Builds the error for content that breaks a rule of the format.
-    pub(crate) fn rule(section: Section, offset: u64, rule: &'static str) -> Self {
-        Self::Damaged { section, offset, damage: Damage::Rule(rule) }
+    pub(crate) fn rule(part: Part, offset: u64, rule: &'static str) -> Self {
+        Self::Damaged { part, offset, damage: Damage::Rule(rule) }
     }
 }

@@ -107,10 +107,13 @@ fn read_escape(after: &[u8]) -> Option<(char, usize)> {
         b'b' => '\u{8}',
         b'f' => '\u{c}',
         b'u' => {
-            let digits = std::str::from_utf8(after.get(1..5)?).ok()?;
-            let code =
-                u32::from_str_radix(digits.strip_prefix("00")?, 16).ok().filter(|code| *code < 0x20)?;
-            return Some((char::from_u32(code)?, 5));
+            let [b'0', b'0', high, low] = after.get(1..5)? else { return None };
+            let nibble =
+                |digit| HEX.iter().zip(0_u8..).find_map(|(hex, value)| (hex == digit).then_some(value));
+            let control = nibble(high)? << 4 | nibble(low)?;
+            // A control that has a short form is never written in the long one.
+            let is_long = control < 0x20 && !matches!(control, b'\n' | b'\r' | b'\t' | 0x08 | 0x0c);
+            return is_long.then_some((char::from(control), 5));
         }
         _ => return None,
     };
@@ -136,7 +139,28 @@ mod tests {
 
     #[test]
     fn raw_quotes_controls_and_broken_escapes_are_noticed() {
-        for text in ["\"", "\n", "\\", "\\x", "\\u00", "\\u0041", "\\u+001", "a\\\\\\"] {
+        for text in [
+            "\"",
+            "\n",
+            "\\",
+            "\\x",
+            "\\u00",
+            "\\u0041",
+            "\\u+001",
+            "a\\\\\\",
+            "p\\u00+1q",
+            "\\u00-1",
+            "\\u00 1",
+            "\\u001F",
+            "\\u000A",
+            "\\u000a",
+            "\\u0009",
+            "\\u000c",
+            "\\u0020",
+            "\\u005c",
+            "\\/",
+            "\\U0001",
+        ] {
             assert!(!is_escaped(text), "{text:?}");
         }
     }
@@ -164,6 +188,12 @@ mod tests {
             let escaped = escaped(&text);
             prop_assert!(is_escaped(&escaped));
             prop_assert_eq!(unescape(&escaped), text);
+        }
+
+        /// Readers accept one form of a text: the one the writer writes.
+        #[test]
+        fn what_is_accepted_is_what_would_be_written(text in r#"([a春"]|\\(["\\nrtbf/xu]|u00[0-2+][0-9a-fA-F+]))*"#) {
+            prop_assert_eq!(is_escaped(&text), escaped(&unescape(&text)) == text);
         }
 
         #[test]

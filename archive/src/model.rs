@@ -4,6 +4,7 @@ use rkyv::{Archive, Serialize};
 
 use crate::date::Period;
 use crate::hash::ContentHash;
+use crate::sizes::{ArchivedSizes, Sizes};
 
 /// A run of bytes of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,12 +84,23 @@ pub struct Round {
     pub number: Option<u32>,
     /// When the round was compiled.
     pub period: Option<Period>,
+    /// What the curator says about the round, in the order it is shown.
+    pub extras: Vec<RoundExtra>,
     /// Number of entries.
     pub entries: u32,
     /// Number of entries with a picture.
     pub pictures: u32,
     /// The chunks, by rank.
     pub chunks: Vec<Chunk>,
+}
+
+/// A text about a round, with its title; both as the curator wrote them.
+#[derive(Debug, Clone, PartialEq, Eq, Archive, Serialize)]
+pub struct RoundExtra {
+    /// What it is, as お題.
+    pub title: String,
+    /// The text.
+    pub text: String,
 }
 
 /// A run of at most [`CHUNK_ENTRIES`](crate::CHUNK_ENTRIES) consecutive entries of one round.
@@ -153,17 +165,10 @@ pub struct Extra {
 }
 
 /// A picture in its renditions. Renditions with equal bytes share one span.
-#[derive(Debug, Archive, Serialize)]
-pub struct Picture {
-    /// For many pictures in one answer.
-    pub small: Rendition,
-    /// For a few.
-    pub medium: Rendition,
-    /// For one.
-    pub large: Rendition,
-    /// The file as the curator gave it, for HTTP only; stored raw.
-    pub original: Option<Rendition>,
-}
+pub type Picture = Sizes<Rendition>;
+
+/// A picture as it lies in an archive.
+pub type ArchivedPicture = ArchivedSizes<Rendition>;
 
 /// One encoding of a picture.
 #[derive(Debug, Archive, Serialize)]
@@ -272,14 +277,6 @@ impl ArchivedEntry {
     #[must_use]
     pub fn extras_escaped(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.extras.iter().map(|extra| (extra.key.of(&self.text), extra.value.of(&self.text)))
-    }
-}
-
-impl ArchivedPicture {
-    /// Returns the base64 renditions from small to large, with their names.
-    #[must_use]
-    pub fn renditions(&self) -> [(&'static str, &ArchivedRendition); 3] {
-        [("small", &self.small), ("medium", &self.medium), ("large", &self.large)]
     }
 }
 

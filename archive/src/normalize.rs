@@ -1,12 +1,8 @@
-//! How titles and ranks are compared: one function each, used by the indexer and by every look-up.
-
-use std::borrow::Cow;
-use std::ops::RangeInclusive;
+//! How titles are compared: one function each, used by the indexer and by every look-up.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// The largest rank and round number.
-pub const MAX_RANK: u32 = 999_999;
+use crate::limits::MAX_RANK;
 
 /// Returns N if `title` reads as 第N回, in ASCII, full-width or kanji numerals.
 #[must_use]
@@ -92,69 +88,6 @@ fn kanji_digit(character: char) -> Option<u32> {
         })
 }
 
-/// The ranks a reader asks for: one, or from first to last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RankRange {
-    first: u32,
-    last: u32,
-}
-
-/// Says that a text is no rank range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a rank range is `N` or `N-M` with 1 ≤ N ≤ M ≤ {MAX_RANK}")]
-pub struct RankRangeError;
-
-impl RankRange {
-    /// Reads `N` or `N-M` after NFKC, with 1 ≤ N ≤ M.
-    pub fn parse(text: &str) -> Result<Self, RankRangeError> {
-        // Bounded before NFKC, which may grow the text; no range is longer than this.
-        if text.len() > 64 {
-            return Err(RankRangeError);
-        }
-        let text = if text.is_ascii() { Cow::Borrowed(text) } else { Cow::Owned(text.nfkc().collect()) };
-        let ranks = if let Some((first, last)) = text.split_once('-') {
-            (rank(first), rank(last))
-        } else {
-            let only = rank(&text);
-            (only, only)
-        };
-        match ranks {
-            (Some(first), Some(last)) if first <= last => Ok(Self { first, last }),
-            _ => Err(RankRangeError),
-        }
-    }
-
-    /// Returns the range of one rank.
-    #[must_use]
-    pub fn single(rank: u32) -> Self {
-        Self { first: rank, last: rank }
-    }
-
-    /// Returns the first rank.
-    #[must_use]
-    pub fn first(self) -> u32 {
-        self.first
-    }
-
-    /// Returns the last rank.
-    #[must_use]
-    pub fn last(self) -> u32 {
-        self.last
-    }
-
-    /// Returns all ranks of the range, in order.
-    #[must_use]
-    pub fn ranks(self) -> RangeInclusive<u32> {
-        self.first..=self.last
-    }
-}
-
-fn rank(text: &str) -> Option<u32> {
-    let text = text.trim();
-    let plain = !text.starts_with('0') && text.len() <= 6 && text.bytes().all(|byte| byte.is_ascii_digit());
-    plain.then(|| text.parse().ok()).flatten().filter(|rank| (1..=MAX_RANK).contains(rank))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,26 +122,5 @@ mod tests {
         assert_eq!(title_key("第１回"), title_key("第一回"));
         assert_eq!(title_key("Extra 番外"), title_key("ＥＸＴＲＡ　番外"));
         assert_ne!(title_key("番外編"), title_key("番外篇"));
-    }
-
-    #[test]
-    fn rank_ranges_take_one_form_only() {
-        for (text, ranks) in [
-            ("1", 1..=1),
-            ("1-3", 1..=3),
-            ("２－１０", 2..=10),
-            (" 7 ", 7..=7),
-            ("3-3", 3..=3),
-            ("999999", 999_999..=999_999),
-        ] {
-            assert_eq!(RankRange::parse(text).map(RankRange::ranks), Ok(ranks), "{text}");
-        }
-        for text in [
-            "", "-", "1-", "-3", "1,3", "3-1", "0", "0-3", "01", "1-2-3", "1〜3", "一", "1.5", "1000000",
-            "１e3",
-        ] {
-            assert_eq!(RankRange::parse(text), Err(RankRangeError), "{text}");
-        }
-        assert_eq!(RankRange::parse(&"1".repeat(1 << 20)), Err(RankRangeError));
     }
 }

@@ -5,18 +5,19 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::access::Verified;
-use crate::error::{ArchiveError, Damage, Section};
+use crate::error::{ArchiveError, Damage, Part};
 use crate::hash::ContentHash;
 use crate::json_text::is_escaped;
+use crate::limits::{
+    CHUNK_ENTRIES, MAX_ENTRY_TEXT_BYTES, MAX_PAGE_BYTES, MAX_RANK, MAX_ROOT_BYTES, MAX_STORED_PICTURE_BYTES,
+};
 use crate::model::{
     ArchivedChunk, ArchivedEntry, ArchivedPage, ArchivedRendition, ArchivedRoot, ArchivedRound, MediaType,
     Page, Reference, Root, Span,
 };
-use crate::normalize::{MAX_RANK, bare_number, title_key};
+use crate::normalize::{bare_number, title_key};
+use crate::table::{ColumnName, SectionKind, SectionTable};
 use crate::trailer::{HEAD_MAGIC, Trailer};
-use crate::writer::{
-    CHUNK_ENTRIES, MAX_ENTRY_TEXT_BYTES, MAX_PAGE_BYTES, MAX_ROOT_BYTES, MAX_STORED_PICTURE_BYTES,
-};
 
 /// A validated root.
 pub type RootView = Verified<Root>;
@@ -24,61 +25,39 @@ pub type RootView = Verified<Root>;
 /// A validated page.
 pub type PageView = Verified<Page>;
 
-/// What opening an archive led to.
-#[derive(Debug)]
-pub enum Opening {
-    /// The tail held everything.
-    Ready(Archive),
-    /// The root lies outside the tail: read its span and call [`Archive::with_root`].
-    NeedRoot(Trailer),
-}
-
-/// An open archive: its trailer and its root. Cheap to clone.
+/// An open archive: its trailer, its section table and its root. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Archive {
     trailer: Trailer,
-    digest: ContentHash,
+    table: Arc<SectionTable>,
     root: RootView,
     /// How many entries come before each round.
     first_ordinals: Arc<[u32]>,
 }
 
 impl Archive {
-    /// Opens an archive from the last bytes of its file ([`TAIL_BYTES`](crate::TAIL_BYTES), or the whole file).
-    pub fn from_tail(tail: &[u8], file_length: u64) -> Result<Opening, ArchiveError> {
-        let trailer = Trailer::decode(tail, file_length)?;
-        let tail_from = file_length.saturating_sub(tail.len() as u64);
-        let Some(start) = trailer.root.offset.checked_sub(tail_from) else {
-            return Ok(Opening::NeedRoot(trailer));
-        };
-        let end = trailer.root.span().end().saturating_sub(tail_from);
-        let root = usize::try_from(start)
-            .ok()
-            .zip(usize::try_from(end).ok())
-            .and_then(|(start, end)| tail.get(start..end));
-        // Copied: the tail may be mapped memory, and the root outlives it.
-        let root = Bytes::copy_from_slice(root.unwrap_or_default());
-        Self::with_root(trailer, root).map(Opening::Ready)
-    }
-
-    /// Opens an archive from its trailer and the bytes of its root, which must be owned memory.
-    pub fn with_root(trailer: Trailer, root: Bytes) -> Result<Self, ArchiveError> {
-        let root = verified(&trailer.root, root, Section::Root, MAX_ROOT_BYTES)?;
-        check_root(&root, &trailer)
-            .map_err(|rule| ArchiveError::rule(Section::Root, trailer.root.offset, rule))?;
+    /// Opens an archive from the bytes of its root, which must be owned memory. Callers outside go through
+    /// [`Opening`](crate::Opening).
+    pub(crate) fn new(trailer: Trailer, table: SectionTable, root: Bytes) -> Result<Self, ArchiveError> {
+        let reference = table.find(SectionKind::ROOT);
+        let reference =
+            reference.ok_or(ArchiveError::rule(Part::Table, trailer.table().offset, "no root is named"))?;
+        let root = verified(&reference, root, Part::Root, MAX_ROOT_BYTES)?;
+        check_root(&root, reference.offset)
+            .map_err(|rule| ArchiveError::rule(Part::Root, reference.offset, rule))?;
         let counts = root.rounds.iter().scan(0_u32, |before, round| {
             let first = *before;
             *before = before.saturating_add(round.entries.to_native());
             Some(first)
         });
         let first_ordinals = counts.collect();
-        Ok(Self { digest: trailer.digest(), trailer, root, first_ordinals })
+        Ok(Self { trailer, table: Arc::new(table), root, first_ordinals })
     }
 
     /// Returns the archive's digest, which is also its file name.
     #[must_use]
     pub fn digest(&self) -> ContentHash {
-        self.digest
+        self.trailer.digest()
     }
 
     /// Returns the trailer.
@@ -93,10 +72,24 @@ impl Archive {
         &self.root
     }
 
-    /// Returns the root's size in bytes.
+    /// Returns the section table.
     #[must_use]
-    pub fn root_bytes(&self) -> usize {
-        self.root.byte_length()
+    pub fn table(&self) -> &SectionTable {
+        &self.table
+    }
+
+    /// Returns where a search column lies, if the archive has it.
+    #[must_use]
+    pub fn column(&self, name: ColumnName) -> Option<Reference> {
+        self.table.column(name)
+    }
+
+    /// Returns the end of the file that suffices to open it: root, section table and trailer.
+    #[must_use]
+    pub fn opening_span(&self) -> Span {
+        let end = self.trailer.total_length();
+        let offset = self.table.find(SectionKind::ROOT).map_or(end, |root| root.offset);
+        Span { offset, length: end - offset }
     }
 
     /// Finds a round by what a reader calls it: its exact title, else the title however it is written, else
@@ -144,9 +137,9 @@ impl Archive {
             length: chunk.page.length.to_native(),
             hash: chunk.page.hash(),
         };
-        let page: PageView = verified(&reference, bytes, Section::Page, MAX_PAGE_BYTES)?;
-        check_page(&page, chunk, self.trailer.span().offset)
-            .map_err(|rule| ArchiveError::rule(Section::Page, reference.offset, rule))?;
+        let page: PageView = verified(&reference, bytes, Part::Page, MAX_PAGE_BYTES)?;
+        check_page(&page, chunk, self.trailer.table().offset)
+            .map_err(|rule| ArchiveError::rule(Part::Page, reference.offset, rule))?;
         Ok(page)
     }
 }
@@ -197,7 +190,7 @@ pub fn verify_rendition(rendition: &ArchivedRendition, stored: &[u8]) -> Result<
     };
     if !plain || !ends_clean || tail.iter().any(|byte| *byte != b'=') {
         return Err(ArchiveError::rule(
-            Section::Picture,
+            Part::Picture,
             rendition.span().offset,
             "a rendition is not plain base64",
         ));
@@ -209,13 +202,13 @@ pub fn verify_rendition(rendition: &ArchivedRendition, stored: &[u8]) -> Result<
 pub fn verify_original(rendition: &ArchivedRendition, stored: &[u8]) -> Result<(), ArchiveError> {
     let span = rendition.span();
     check_bytes(span, rendition.hash(), stored).map_err(|damage| ArchiveError::Damaged {
-        section: Section::Picture,
+        part: Part::Picture,
         offset: span.offset,
         damage,
     })
 }
 
-fn check_bytes(span: Span, expected: ContentHash, bytes: &[u8]) -> Result<(), Damage> {
+pub(crate) fn check_bytes(span: Span, expected: ContentHash, bytes: &[u8]) -> Result<(), Damage> {
     if bytes.len() as u64 != span.length {
         return Err(Damage::Length { expected: span.length, found: bytes.len() as u64 });
     }
@@ -227,7 +220,7 @@ fn check_bytes(span: Span, expected: ContentHash, bytes: &[u8]) -> Result<(), Da
 fn verified<T>(
     reference: &Reference,
     bytes: Bytes,
-    section: Section,
+    part: Part,
     most: u64,
 ) -> Result<Verified<T>, ArchiveError>
 where
@@ -235,7 +228,7 @@ where
     T::Archived: rkyv::Portable
         + for<'a> rkyv::bytecheck::CheckBytes<rkyv::api::high::HighValidator<'a, rkyv::rancor::Error>>,
 {
-    let damaged = |damage| ArchiveError::Damaged { section, offset: reference.offset, damage };
+    let damaged = |damage| ArchiveError::Damaged { part, offset: reference.offset, damage };
     if reference.length > most {
         return Err(damaged(Damage::Rule("larger than the format allows")));
     }
@@ -250,7 +243,7 @@ fn inside_body(span: Span, body_end: u64) -> bool {
     span.offset >= HEAD_MAGIC.len() as u64 && span.end() <= body_end
 }
 
-fn check_root(root: &ArchivedRoot, trailer: &Trailer) -> Result<(), Rule> {
+fn check_root(root: &ArchivedRoot, root_offset: u64) -> Result<(), Rule> {
     let mut entries = 0_u64;
     let mut page_bytes = 0_u64;
     for round in root.rounds.iter() {
@@ -266,8 +259,7 @@ fn check_root(root: &ArchivedRoot, trailer: &Trailer) -> Result<(), Rule> {
                 return Err("ranks of a round's chunks do not ascend");
             }
             previous = last;
-            if chunk.page.length.to_native() > MAX_PAGE_BYTES
-                || !inside_body(chunk.page.span(), trailer.root.offset)
+            if chunk.page.length.to_native() > MAX_PAGE_BYTES || !inside_body(chunk.page.span(), root_offset)
             {
                 return Err("a page's span leaves the file");
             }
@@ -275,7 +267,7 @@ fn check_root(root: &ArchivedRoot, trailer: &Trailer) -> Result<(), Rule> {
         }
     }
     // No byte is in two pages. One page named a million times would make a small file endless to read.
-    if page_bytes > trailer.root.offset {
+    if page_bytes > root_offset {
         return Err("the pages are longer than the file");
     }
     if entries != u64::from(root.entries.to_native()) {
@@ -355,9 +347,7 @@ fn check_entry(entry: &ArchivedEntry, body_end: u64) -> Result<(), Rule> {
     {
         return Err("an original's lengths do not agree");
     }
-    let all =
-        picture.renditions().map(|(_, rendition)| rendition).into_iter().chain(picture.original.as_ref());
-    for rendition in all {
+    for (_, rendition) in picture.as_ref().iter() {
         let span = rendition.span();
         if span.length > MAX_STORED_PICTURE_BYTES || !inside_body(span, body_end) {
             return Err("a picture's span leaves the file");

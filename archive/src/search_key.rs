@@ -14,9 +14,9 @@ use std::ops::Range;
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The way keys are made, counted: one more whenever any text gets another key than before. An archive keeps the keys it
-/// was built with, so whoever builds one again for the same inputs must be able to tell that it would differ.
-pub const KEYS_VERSION: u16 = 2;
+/// Version of the key algorithm. Bump it whenever any text would get a different key: columns state which keys they hold,
+/// `FORMAT.md` describes each, and each leaves a golden file.
+pub const KEYS_VERSION: u16 = 1;
 
 /// How many matches in one text are weighed before the first is taken.
 const MAX_CANDIDATES: usize = 256;
@@ -447,7 +447,7 @@ mod tests {
             }
         }
         let made = crate::ContentHash::of(made.as_bytes()).to_string();
-        assert_eq!((KEYS_VERSION, &made[..16]), (2, "668b5618590b75ea"));
+        assert_eq!((KEYS_VERSION, &made[..16]), (1, "668b5618590b75ea"));
     }
 
     fn found(query: &str, text: &str) -> &'static str {

@@ -1,16 +1,18 @@
-//! The fixed-size end of the file: what this is, how long it is, where the rest lies.
+//! The fixed-size end of the file: what this is, how long it is, where the section table lies.
 
-use crate::error::{ArchiveError, Damage, Section};
+use crate::error::{ArchiveError, Damage, Part};
 use crate::hash::ContentHash;
+use crate::limits::MAX_SECTIONS;
 use crate::model::{Reference, Span};
+use crate::table::ROW_BYTES;
 
-/// The format version this build writes and the only one it reads.
-pub const VERSION: u16 = 1;
+/// The format version this build writes, and the newest it reads.
+pub const VERSION: u16 = 2;
 
 /// Length of the trailer in bytes.
-pub const TRAILER_BYTES: usize = 256;
+pub const TRAILER_BYTES: usize = 64;
 
-/// How much of the end of a file one opening read asks for.
+/// How much of the end of a file an opening read asks for where nothing is known of the file.
 pub const TAIL_BYTES: u64 = 64 * 1024;
 
 /// The first eight bytes of every archive. The line ends in it expose text-mode transfers.
@@ -19,26 +21,15 @@ pub const HEAD_MAGIC: [u8; 8] = *b"\x89WKSHU\r\n";
 /// The last eight bytes of every archive.
 const TAIL_MAGIC: [u8; 8] = *b"WAKASHU\n";
 
-const OLDEST_READABLE: u16 = 1;
-const REFERENCE_BYTES: usize = 48;
-const REFERENCES_AT: usize = 8;
-const RESERVED_AT: usize = REFERENCES_AT + 4 * REFERENCE_BYTES;
-const VERSION_AT: usize = TRAILER_BYTES - 10;
-const MAGIC_AT: usize = TRAILER_BYTES - 8;
+const OLDEST_READABLE: u16 = 2;
 
-/// The end of the file, decoded. Its own hash is the archive's digest.
+/// The end of the file, decoded. Version and digest are those of the bytes that were read, whatever this build writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trailer {
-    /// Length of the whole file.
-    pub total_length: u64,
-    /// The [`Root`](crate::Root).
-    pub root: Reference,
-    /// Search column of poems, readings and accounts.
-    pub text_column: Option<Reference>,
-    /// Search column of prompts.
-    pub prompt_column: Option<Reference>,
-    /// Search column of honka URLs.
-    pub honka_column: Option<Reference>,
+    version: u16,
+    digest: ContentHash,
+    total_length: u64,
+    table: Reference,
 }
 
 impl Trailer {
@@ -50,38 +41,56 @@ impl Trailer {
     pub fn decode(tail: &[u8], file_length: u64) -> Result<Self, ArchiveError> {
         let missing = ArchiveError::NotAnArchive { found: file_length };
         let Some(bytes) = tail.last_chunk::<TRAILER_BYTES>() else { return Err(missing) };
-        let [.., version_low, version_high, _, _, _, _, _, _, _, _] = bytes;
-        if bytes.get(MAGIC_AT..) != Some(&TAIL_MAGIC) {
+        let (length, rest) = split::<8>(bytes);
+        let (table_bytes, rest) = split::<4>(rest);
+        let (reserved, rest) = split::<4>(rest);
+        let (table_hash, rest) = split::<32>(rest);
+        let (more_reserved, rest) = split::<6>(rest);
+        let (version, magic) = split::<2>(rest);
+        if magic != TAIL_MAGIC {
             return Err(missing);
         }
-        match u16::from_le_bytes([*version_low, *version_high]) {
-            found if found < OLDEST_READABLE => {
-                return Err(ArchiveError::TooOld { found, oldest: OLDEST_READABLE });
-            }
-            found if found > VERSION => return Err(ArchiveError::TooNew { found, newest: VERSION }),
-            _ => {}
+        let version = u16::from_le_bytes(version);
+        if version < OLDEST_READABLE {
+            return Err(ArchiveError::TooOld { found: version, oldest: OLDEST_READABLE });
         }
-        let total_length = read_u64(bytes, 0);
+        if version > VERSION {
+            return Err(ArchiveError::TooNew { found: version, newest: VERSION });
+        }
+        let total_length = u64::from_le_bytes(length);
         if total_length != file_length {
             return Err(ArchiveError::CutShort { declared: Some(total_length), found: file_length });
         }
         let at = file_length.saturating_sub(TRAILER_BYTES as u64);
-        if bytes.get(RESERVED_AT..VERSION_AT).is_none_or(|reserved| reserved.iter().any(|byte| *byte != 0)) {
-            return Err(ArchiveError::rule(Section::Trailer, at, "reserved bytes are not zero"));
+        let broken =
+            |rule| ArchiveError::Damaged { part: Part::Trailer, offset: at, damage: Damage::Rule(rule) };
+        if reserved != [0; 4] || more_reserved != [0; 6] {
+            return Err(broken("reserved bytes are not zero"));
         }
-        let body =
-            Span { offset: HEAD_MAGIC.len() as u64, length: at.saturating_sub(HEAD_MAGIC.len() as u64) };
-        let [root, text_column, prompt_column, honka_column] =
-            [0, 1, 2, 3].map(|slot| read_reference(bytes, slot));
-        for reference in [root, text_column, prompt_column, honka_column].into_iter().flatten() {
-            if reference.offset < body.offset || reference.span().end() > body.end() {
-                return Err(ArchiveError::rule(Section::Trailer, at, "a span leaves the file"));
-            }
+        let table_bytes = u64::from(u32::from_le_bytes(table_bytes));
+        if table_bytes > (MAX_SECTIONS * ROW_BYTES) as u64 || table_bytes % ROW_BYTES as u64 != 0 {
+            return Err(broken("the section table has an impossible length"));
         }
-        let Some(root) = root else {
-            return Err(ArchiveError::rule(Section::Trailer, at, "no root is named"));
+        let Some(offset) = at.checked_sub(table_bytes).filter(|offset| *offset >= HEAD_MAGIC.len() as u64)
+        else {
+            return Err(broken("the section table leaves the file"));
         };
-        Ok(Self { total_length, root, text_column, prompt_column, honka_column })
+        let table = Reference { offset, length: table_bytes, hash: ContentHash(table_hash) };
+        Ok(Self { version, digest: ContentHash::of(bytes), total_length, table })
+    }
+
+    /// Returns the trailer's bytes for a file of `total_length` bytes, trailer included, whose section table is `table`.
+    #[must_use]
+    pub fn encode(total_length: u64, table: &[u8]) -> [u8; TRAILER_BYTES] {
+        let mut bytes = Vec::with_capacity(TRAILER_BYTES);
+        bytes.extend_from_slice(&total_length.to_le_bytes());
+        bytes.extend_from_slice(&u32::try_from(table.len()).unwrap_or(u32::MAX).to_le_bytes());
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&ContentHash::of(table).0);
+        bytes.extend_from_slice(&[0; 6]);
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(&TAIL_MAGIC);
+        bytes.first_chunk().copied().unwrap_or([0; TRAILER_BYTES])
     }
 
     /// Explains a missing trailer, given the first bytes of the file: cut short if it begins as an archive
@@ -101,38 +110,32 @@ impl Trailer {
         if head.get(..HEAD_MAGIC.len()) == Some(&HEAD_MAGIC) {
             Ok(())
         } else {
-            Err(ArchiveError::Damaged {
-                section: Section::Head,
-                offset: 0,
-                damage: Damage::Rule("the opening mark is not an archive's"),
-            })
+            Err(ArchiveError::rule(Part::Head, 0, "the opening mark is not an archive's"))
         }
     }
 
-    /// Returns the trailer's bytes.
+    /// Returns the format version of the file.
     #[must_use]
-    pub fn encode(&self) -> [u8; TRAILER_BYTES] {
-        let mut bytes = Vec::with_capacity(TRAILER_BYTES);
-        bytes.extend_from_slice(&self.total_length.to_le_bytes());
-        for slot in [Some(self.root), self.text_column, self.prompt_column, self.honka_column] {
-            let Some(reference) = slot else {
-                bytes.extend_from_slice(&[0; REFERENCE_BYTES]);
-                continue;
-            };
-            bytes.extend_from_slice(&reference.offset.to_le_bytes());
-            bytes.extend_from_slice(&reference.length.to_le_bytes());
-            bytes.extend_from_slice(&reference.hash.0);
-        }
-        bytes.resize(VERSION_AT, 0);
-        bytes.extend_from_slice(&VERSION.to_le_bytes());
-        bytes.extend_from_slice(&TAIL_MAGIC);
-        bytes.first_chunk().copied().unwrap_or([0; TRAILER_BYTES])
+    pub fn version(&self) -> u16 {
+        self.version
     }
 
-    /// Returns the archive's digest: the hash of the trailer, which names everything else.
+    /// Returns the archive's digest: the hash of the trailer as it was read, which names everything else.
     #[must_use]
     pub fn digest(&self) -> ContentHash {
-        ContentHash::of(&self.encode())
+        self.digest
+    }
+
+    /// Returns the length of the whole file.
+    #[must_use]
+    pub fn total_length(&self) -> u64 {
+        self.total_length
+    }
+
+    /// Returns where the section table lies: right before the trailer.
+    #[must_use]
+    pub fn table(&self) -> &Reference {
+        &self.table
     }
 
     /// Returns the span of the trailer itself.
@@ -141,55 +144,63 @@ impl Trailer {
         let length = TRAILER_BYTES as u64;
         Span { offset: self.total_length.saturating_sub(length), length }
     }
-
-    /// Returns the search columns that are present, in file order.
-    pub fn columns(&self) -> impl Iterator<Item = Reference> {
-        [self.text_column, self.prompt_column, self.honka_column].into_iter().flatten()
-    }
 }
 
-fn read_u64(bytes: &[u8; TRAILER_BYTES], at: usize) -> u64 {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |eight| u64::from_le_bytes(*eight))
-}
-
-/// Reads the reference in `slot`; an all-zero slot means absent.
-fn read_reference(bytes: &[u8; TRAILER_BYTES], slot: usize) -> Option<Reference> {
-    let at = REFERENCES_AT + slot * REFERENCE_BYTES;
-    let hash: [u8; 32] = *bytes.get(at + 16..)?.first_chunk()?;
-    let reference =
-        Reference { offset: read_u64(bytes, at), length: read_u64(bytes, at + 8), hash: ContentHash(hash) };
-    let absent = reference.offset == 0 && reference.length == 0 && hash == [0; 32];
-    (!absent).then_some(reference)
+/// Splits the first `N` bytes off; zeros where there are too few, which the fixed length of a trailer and of a row rules out.
+pub(crate) fn split<const N: usize>(bytes: &[u8]) -> ([u8; N], &[u8]) {
+    bytes.split_first_chunk().map_or(([0; N], &[]), |(first, rest)| (*first, rest))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn trailer() -> Trailer {
-        let root = Reference { offset: 8, length: 100, hash: ContentHash::of(b"root") };
-        Trailer { total_length: 364, root, text_column: None, prompt_column: None, honka_column: None }
-    }
-
     #[test]
     fn a_trailer_reads_back() {
-        let trailer = trailer();
-        assert_eq!(Trailer::decode(&trailer.encode(), 364), Ok(trailer));
+        let table = [7; 2 * ROW_BYTES];
+        let bytes = Trailer::encode(364, &table);
+        let trailer = Trailer::decode(&bytes, 364).unwrap();
+        assert_eq!((trailer.version(), trailer.total_length()), (VERSION, 364));
+        assert_eq!(trailer.digest(), ContentHash::of(&bytes));
+        let expected = Reference { offset: 364 - 64 - 112, length: 112, hash: ContentHash::of(&table) };
+        assert_eq!(trailer.table(), &expected);
     }
 
     #[test]
     fn magic_comes_before_version_before_length() {
-        let mut bytes = trailer().encode();
+        let mut bytes = Trailer::encode(364, &[]);
         assert_eq!(
             Trailer::decode(&bytes, 365),
             Err(ArchiveError::CutShort { declared: Some(364), found: 365 })
         );
-        bytes[VERSION_AT] = 2;
-        assert_eq!(Trailer::decode(&bytes, 365), Err(ArchiveError::TooNew { found: 2, newest: 1 }));
-        bytes[VERSION_AT] = 0;
-        assert_eq!(Trailer::decode(&bytes, 365), Err(ArchiveError::TooOld { found: 0, oldest: 1 }));
-        bytes[MAGIC_AT] = b'X';
+        bytes[54] = 3;
+        assert_eq!(Trailer::decode(&bytes, 365), Err(ArchiveError::TooNew { found: 3, newest: 2 }));
+        bytes[54] = 1;
+        assert_eq!(Trailer::decode(&bytes, 365), Err(ArchiveError::TooOld { found: 1, oldest: 2 }));
+        bytes[56] = b'X';
         assert_eq!(Trailer::decode(&bytes, 365), Err(ArchiveError::NotAnArchive { found: 365 }));
+    }
+
+    #[test]
+    fn a_table_that_cannot_be_is_refused_before_it_is_read() {
+        for (table_bytes, says) in [
+            (ROW_BYTES as u32 - 1, "impossible length"),
+            ((MAX_SECTIONS as u32 + 1) * ROW_BYTES as u32, "impossible length"),
+            (u32::MAX, "impossible length"),
+            (MAX_SECTIONS as u32 * ROW_BYTES as u32, "leaves the file"),
+            (6 * ROW_BYTES as u32, "leaves the file"),
+        ] {
+            let mut bytes = Trailer::encode(364, &[]);
+            bytes[8..12].copy_from_slice(&table_bytes.to_le_bytes());
+            let refused = Trailer::decode(&bytes, 364).unwrap_err().to_string();
+            assert!(refused.contains(says), "{table_bytes}: {refused}");
+        }
+        for at in [12, 15, 48, 53] {
+            let mut bytes = Trailer::encode(364, &[]);
+            bytes[at] = 1;
+            let refused = Trailer::decode(&bytes, 364).unwrap_err().to_string();
+            assert!(refused.contains("reserved"), "byte {at}: {refused}");
+        }
     }
 
     #[test]

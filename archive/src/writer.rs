@@ -1,39 +1,27 @@
-//! Writes an archive in one forward pass. Memory holds one chunk and the root, never all pictures.
+//! Writes an archive in one forward pass. Memory holds one chunk, the root and where search keys begin, never all pictures.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::{self, Cursor, Write};
 
 use bytes::Bytes;
 use rkyv::rancor;
 
-use crate::column::ColumnDraft;
+use crate::column::{ColumnDraft, Spool};
 use crate::date::Period;
 use crate::hash::ContentHash;
 use crate::json_text::escape_into;
-use crate::model::{
-    Chunk, Entry, Extra, MediaType, Page, Picture, Reference, Rendition, Root, Round, TextRange,
+use crate::limits::{
+    CHUNK_ENTRIES, MAX_COLUMN_BYTES, MAX_ENTRY_TEXT_BYTES, MAX_PAGE_BYTES, MAX_RANK, MAX_ROOT_BYTES,
+    MAX_STORED_PICTURE_BYTES,
 };
-use crate::normalize::{MAX_RANK, round_number, title_key};
+use crate::model::{
+    Chunk, Entry, Extra, MediaType, Page, Picture, Reference, Rendition, Root, Round, RoundExtra, TextRange,
+};
+use crate::normalize::{round_number, title_key};
+use crate::sizes::{Size, Sizes};
 use crate::stored::encode_picture;
-use crate::trailer::{HEAD_MAGIC, Trailer};
-
-/// Most entries in one chunk.
-pub const CHUNK_ENTRIES: usize = 32;
-
-/// Most bytes of one entry's escaped text.
-pub const MAX_ENTRY_TEXT_BYTES: usize = 1 << 20;
-
-/// Most bytes of one page.
-pub const MAX_PAGE_BYTES: u64 = 64 << 20;
-
-/// Most bytes of the root.
-pub const MAX_ROOT_BYTES: u64 = 1 << 30;
-
-/// Most stored bytes of one rendition or original.
-pub const MAX_STORED_PICTURE_BYTES: u64 = 256 << 20;
-
-/// Most bytes of one search column.
-pub const MAX_COLUMN_BYTES: u64 = 4 << 30;
+use crate::table::{ColumnName, Section, SectionKind, SectionTable};
+use crate::trailer::{HEAD_MAGIC, TRAILER_BYTES, Trailer};
 
 /// The line that introduces the prompt in an entry's text.
 pub const PROMPT_LABEL: &str = "ジャケット生成に使ったプロンプト";
@@ -69,12 +57,14 @@ pub enum WriteError {
 }
 
 /// A round about to be written.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct RoundDraft {
     /// The title exactly as the curator wrote it.
     pub title: String,
     /// When the round was compiled.
     pub period: Option<Period>,
+    /// Texts about the round, each with its title, in the order they are shown.
+    pub extras: Vec<RoundExtra>,
 }
 
 /// An entry about to be written.
@@ -99,17 +89,7 @@ pub struct EntryDraft {
 }
 
 /// A picture about to be written.
-#[derive(Debug, Clone)]
-pub struct PictureDraft {
-    /// For many pictures in one answer.
-    pub small: RenditionDraft,
-    /// For a few.
-    pub medium: RenditionDraft,
-    /// For one.
-    pub large: RenditionDraft,
-    /// The file as the curator gave it.
-    pub original: Option<RenditionDraft>,
-}
+pub type PictureDraft = Sizes<RenditionDraft>;
 
 /// One encoding of a picture about to be written: the file's bytes, not base64.
 #[derive(Debug, Clone)]
@@ -132,15 +112,7 @@ pub struct RenditionDraft {
 pub struct PreparedEntry {
     /// Without its picture.
     draft: EntryDraft,
-    picture: Option<PreparedPicture>,
-}
-
-#[derive(Debug, Clone)]
-struct PreparedPicture {
-    small: PreparedRendition,
-    medium: PreparedRendition,
-    large: PreparedRendition,
-    original: Option<PreparedRendition>,
+    picture: Option<Sizes<PreparedRendition>>,
 }
 
 #[derive(Debug, Clone)]
@@ -155,32 +127,18 @@ struct PreparedRendition {
 
 impl From<EntryDraft> for PreparedEntry {
     fn from(mut draft: EntryDraft) -> Self {
-        let picture = draft.picture.take().as_ref().map(PreparedPicture::from);
+        let picture = draft.picture.take();
+        let picture = picture.map(|picture| picture.map(|size, draft| PreparedRendition::new(size, &draft)));
         Self { draft, picture }
     }
 }
 
-impl From<&PictureDraft> for PreparedPicture {
-    fn from(draft: &PictureDraft) -> Self {
-        Self {
-            small: PreparedRendition::base64(&draft.small),
-            medium: PreparedRendition::base64(&draft.medium),
-            large: PreparedRendition::base64(&draft.large),
-            original: draft.original.as_ref().map(PreparedRendition::raw),
-        }
-    }
-}
-
 impl PreparedRendition {
-    fn base64(draft: &RenditionDraft) -> Self {
-        Self::new(encode_picture(&draft.bytes).into(), draft)
-    }
-
-    fn raw(draft: &RenditionDraft) -> Self {
-        Self::new(draft.bytes.clone(), draft)
-    }
-
-    fn new(stored: Bytes, draft: &RenditionDraft) -> Self {
+    fn new(size: Size, draft: &RenditionDraft) -> Self {
+        let stored = match size {
+            Size::Original => draft.bytes.clone(),
+            Size::Small | Size::Medium | Size::Large => encode_picture(&draft.bytes).into(),
+        };
         Self {
             hash: ContentHash::of(&stored),
             stored,
@@ -200,28 +158,35 @@ pub struct Written {
     pub digest: ContentHash,
     /// Length of the file.
     pub bytes: u64,
-    /// The trailer.
-    pub trailer: Trailer,
+    /// Where the sections lie.
+    pub table: SectionTable,
 }
 
 /// Writes an archive to `W`, front to back.
 ///
 /// Call [`begin_round`](Self::begin_round) and [`entry`](Self::entry) in reading order, then
-/// [`finish`](Self::finish).
+/// [`finish`](Self::finish). The keys of the search columns wait in spools, as they follow after the last chunk.
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct Writer<W, S = Cursor<Vec<u8>>> {
     out: Counted<W>,
     rounds: Vec<Round>,
     pending: Vec<PreparedEntry>,
     /// Poem, reading, account.
-    text_column: ColumnDraft,
-    prompt_column: ColumnDraft,
-    honka_column: ColumnDraft,
+    text_column: ColumnDraft<S>,
+    prompt_column: ColumnDraft<S>,
+    honka_column: ColumnDraft<S>,
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts an archive.
+    /// Starts an archive whose search columns are held in memory until they are written.
     pub fn new(out: W) -> Result<Self, WriteError> {
+        Self::spooled(out, || Ok(Cursor::default()))
+    }
+}
+
+impl<W: Write, S: Spool> Writer<W, S> {
+    /// Starts an archive whose search columns wait in what `spool` makes: an empty temporary file each, say.
+    pub fn spooled(out: W, mut spool: impl FnMut() -> io::Result<S>) -> Result<Self, WriteError> {
         let mut out = Counted { out, offset: 0 };
         out.out.write_all(&HEAD_MAGIC)?;
         out.offset = HEAD_MAGIC.len() as u64;
@@ -229,9 +194,9 @@ impl<W: Write> Writer<W> {
             out,
             rounds: Vec::new(),
             pending: Vec::new(),
-            text_column: ColumnDraft::new(true),
-            prompt_column: ColumnDraft::new(false),
-            honka_column: ColumnDraft::new(false),
+            text_column: ColumnDraft::new(spool()?, Some(spool()?)),
+            prompt_column: ColumnDraft::new(spool()?, None),
+            honka_column: ColumnDraft::new(spool()?, None),
         })
     }
 
@@ -253,6 +218,7 @@ impl<W: Write> Writer<W> {
             title: draft.title,
             number,
             period: draft.period,
+            extras: draft.extras,
             entries: 0,
             pictures: 0,
             chunks: Vec::new(),
@@ -295,23 +261,28 @@ impl<W: Write> Writer<W> {
             let name = pair.last().and_then(key).unwrap_or_default().to_owned();
             return Err(WriteError::Order { what: "round", name });
         }
-        let text_column = self.out.column(self.text_column)?;
-        let prompt_column = self.out.column(self.prompt_column)?;
-        let honka_column = self.out.column(self.honka_column)?;
+        let mut sections = Vec::with_capacity(4);
+        for (name, column) in [
+            (ColumnName::Text, self.text_column),
+            (ColumnName::Prompt, self.prompt_column),
+            (ColumnName::Honka, self.honka_column),
+        ] {
+            let reference = self.out.column(column)?;
+            sections.push(Section { kind: name.kind(), must_be_understood: false, reference });
+        }
         let entries = self.rounds.iter().map(|round| round.entries).sum();
         let root = Root { title, description, built_from, entries, rounds: self.rounds, by_key };
         let root = self.out.section(&rkyv::to_bytes::<rancor::Error>(&root)?, "the root", MAX_ROOT_BYTES)?;
-        let trailer = Trailer {
-            total_length: self.out.offset + crate::TRAILER_BYTES as u64,
-            root,
-            text_column: Some(text_column),
-            prompt_column: Some(prompt_column),
-            honka_column: Some(honka_column),
-        };
+        sections.push(Section { kind: SectionKind::ROOT, must_be_understood: true, reference: root });
+        let table = SectionTable::new(sections);
+        let table_bytes = table.encode();
+        let bytes = self.out.offset + (table_bytes.len() + TRAILER_BYTES) as u64;
+        let trailer = Trailer::encode(bytes, &table_bytes);
         let mut out = self.out.out;
-        out.write_all(&trailer.encode())?;
+        out.write_all(&table_bytes)?;
+        out.write_all(&trailer)?;
         out.flush()?;
-        Ok((Written { digest: trailer.digest(), bytes: trailer.total_length, trailer }, out))
+        Ok((Written { digest: ContentHash::of(&trailer), bytes, table }, out))
     }
 
     /// Writes the pending entries as one chunk: pictures small, medium, large, originals, then the page.
@@ -322,27 +293,21 @@ impl<W: Write> Writer<W> {
 
         let mut group = Group { out: &mut self.out, written: BTreeMap::new() };
         let pictures = || pending.iter().filter_map(|entry| entry.picture.as_ref());
-        let small = pictures().map(|picture| group.store(&picture.small)).collect::<Result<Vec<_>, _>>()?;
-        let medium = pictures().map(|picture| group.store(&picture.medium)).collect::<Result<Vec<_>, _>>()?;
-        let large = pictures().map(|picture| group.store(&picture.large)).collect::<Result<Vec<_>, _>>()?;
-        let original = pictures()
-            .map(|picture| picture.original.as_ref().map(|original| group.store(original)).transpose())
-            .collect::<Result<Vec<_>, _>>()?;
-        let mut renditions = small.into_iter().zip(medium).zip(large).zip(original);
+        for size in Size::ALL {
+            for rendition in pictures().filter_map(|picture| picture.get(size)) {
+                group.store(rendition)?;
+            }
+        }
 
         let mut entries = Vec::with_capacity(pending.len());
         for PreparedEntry { draft, picture } in &pending {
             let yomi = draft.yomi.as_deref().unwrap_or_default();
-            self.text_column.push([draft.poem.as_str(), yomi, &draft.account].into_iter());
-            self.prompt_column.push([draft.prompt.as_str()].into_iter());
-            self.honka_column.push(draft.honka.iter().map(String::as_str));
-            let picture = picture.as_ref().and_then(|_| renditions.next());
-            let picture = picture.map(|(((small, medium), large), original)| Picture {
-                small,
-                medium,
-                large,
-                original,
-            });
+            self.text_column.push([draft.poem.as_str(), yomi, &draft.account].into_iter())?;
+            self.prompt_column.push([draft.prompt.as_str()].into_iter())?;
+            self.honka_column.push(draft.honka.iter().map(String::as_str))?;
+            // All of them are stored by now: this looks up where.
+            let picture = picture.as_ref().map(|picture| picture.as_ref().try_map(|_, one| group.store(one)));
+            let picture = picture.transpose()?;
             entries.push(lay_out(draft, picture)?);
         }
         let page = rkyv::to_bytes::<rancor::Error>(&Page { entries })?;
@@ -447,14 +412,22 @@ impl<W: Write> Counted<W> {
         self.hashed_section(bytes, ContentHash::of(bytes), what, most)
     }
 
-    fn column(&mut self, draft: ColumnDraft) -> Result<Reference, WriteError> {
-        let too_large = WriteError::TooLarge {
-            what: "a search column".to_owned(),
-            found: u64::MAX,
-            most: u64::from(u32::MAX),
-        };
-        let bytes = draft.encode().ok_or(too_large)?;
-        self.section(&bytes, "a search column", MAX_COLUMN_BYTES)
+    fn column<S: Spool>(&mut self, draft: ColumnDraft<S>) -> Result<Reference, WriteError> {
+        let length = draft.length();
+        let what = "a search column";
+        if length > MAX_COLUMN_BYTES {
+            return Err(WriteError::TooLarge {
+                what: what.to_owned(),
+                found: length,
+                most: MAX_COLUMN_BYTES,
+            });
+        }
+        let mut hashed = Hashed { out: &mut self.out, hasher: blake3::Hasher::new() };
+        draft.write_to(&mut hashed)?;
+        let hash = ContentHash(*hashed.hasher.finalize().as_bytes());
+        let reference = Reference { offset: self.offset, length, hash };
+        self.offset += length;
+        Ok(reference)
     }
 
     fn hashed_section(
@@ -472,5 +445,23 @@ impl<W: Write> Counted<W> {
         self.out.write_all(bytes)?;
         self.offset += length;
         Ok(reference)
+    }
+}
+
+/// Hashes what passes through.
+struct Hashed<'a, W> {
+    out: &'a mut W,
+    hasher: blake3::Hasher,
+}
+
+impl<W: Write> Write for Hashed<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hasher.update(bytes.get(..written).unwrap_or_default());
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }

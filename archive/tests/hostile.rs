@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use rkyv::rancor;
 use wakashu_archive::{
     Archive, ArchiveError, Chunk, ContentHash, Entry, Extra, HEAD_MAGIC, MediaType, Opening, Page, Picture,
-    Reference, Rendition, Root, Round, TextRange, Trailer,
+    ReadAt, Reference, Rendition, Root, Round, Section, SectionKind, SectionTable, Span, TextRange, Trailer,
 };
 
 use crate::walk::{sample, walk};
@@ -64,11 +64,80 @@ fn foreign_files_are_not_called_damaged() {
 #[test]
 fn the_tail_alone_is_enough_to_open() {
     let bytes = sample(70);
-    let tail = &bytes[bytes.len() - 8 * 1024..];
-    assert!(matches!(
-        Archive::from_tail(tail, bytes.len() as u64),
-        Ok(Opening::Ready(_) | Opening::NeedRoot(_))
-    ));
+    let whole = Archive::open(bytes.as_slice()).unwrap();
+    let opening = whole.opening_span();
+    let tail = Bytes::copy_from_slice(&bytes[usize::try_from(opening.offset).unwrap()..]);
+    assert!(matches!(Opening::from_tail(tail, bytes.len() as u64), Ok(Opening::Ready(_))));
+}
+
+/// Opens from a tail of any length and returns how many reads that took.
+fn open_from(bytes: &[u8], tail: usize) -> (Archive, usize) {
+    let tail = Bytes::copy_from_slice(&bytes[bytes.len() - tail..]);
+    let (mut opening, mut reads) = (Opening::from_tail(tail, bytes.len() as u64).unwrap(), 1);
+    loop {
+        match opening {
+            Opening::Ready(archive) => return (archive, reads),
+            Opening::Needs(missing) => {
+                let read = bytes.read_at(missing.span()).unwrap();
+                opening = missing.supply(&read).unwrap();
+                reads += 1;
+            }
+        }
+    }
+}
+
+#[test]
+fn however_short_the_tail_is_the_archive_opens_in_few_reads() {
+    let bytes = sample(3);
+    let digest = Archive::open(bytes.as_slice()).unwrap().digest();
+    for tail in 0..bytes.len() {
+        let (archive, reads) = open_from(&bytes, tail);
+        assert_eq!(archive.digest(), digest, "a tail of {tail} bytes");
+        assert!(reads <= 4, "a tail of {tail} bytes takes {reads} reads");
+    }
+}
+
+#[test]
+fn a_root_apart_from_the_end_is_found() {
+    let bytes = sample(3);
+    let archive = Archive::open(bytes.as_slice()).unwrap();
+    let mut sections = archive.table().sections().to_vec();
+    // The root first, then 100,000 bytes of a section nobody knows.
+    let noise = vec![7; 100_000];
+    let body = usize::try_from(archive.trailer().table().offset).unwrap();
+    let reference = Reference { offset: body as u64, length: 100_000, hash: ContentHash::of(&noise) };
+    sections.push(Section { kind: SectionKind(*b"zzzz"), must_be_understood: false, reference });
+    let apart = with_sections([&bytes[..body], &noise].concat(), sections);
+    assert_eq!(walk(&apart), Ok(3));
+    assert_eq!(open_from(&apart, 64).1, 3, "trailer, table, root");
+}
+
+/// Adds a section of unknown kind to a good file.
+fn with_unknown_section(must_be_understood: bool) -> Vec<u8> {
+    let bytes = sample(3);
+    let archive = Archive::open(bytes.as_slice()).unwrap();
+    let body = usize::try_from(archive.trailer().table().offset).unwrap();
+    let mut sections = archive.table().sections().to_vec();
+    let reference = Reference { offset: body as u64, length: 5, hash: ContentHash::of(b"later") };
+    sections.push(Section { kind: SectionKind(*b"late"), must_be_understood, reference });
+    with_sections([&bytes[..body], b"later"].concat(), sections)
+}
+
+/// Closes a file with a section table and a trailer.
+fn with_sections(mut file: Vec<u8>, sections: Vec<Section>) -> Vec<u8> {
+    let table = SectionTable::new(sections).encode();
+    file.extend_from_slice(&table);
+    let total_length = file.len() as u64 + 64;
+    file.extend_from_slice(&Trailer::encode(total_length, &table));
+    file
+}
+
+#[test]
+fn an_unknown_section_is_skipped_unless_it_must_be_understood() {
+    assert_eq!(walk(&with_unknown_section(false)), Ok(3));
+    let refused = walk(&with_unknown_section(true)).unwrap_err();
+    assert_eq!(refused, ArchiveError::UnknownSection { kind: SectionKind(*b"late") });
+    assert!(refused.to_string().contains("update this program"), "{refused}");
 }
 
 #[test]
@@ -76,20 +145,26 @@ fn opening_ten_thousand_rounds_touches_trailer_and_root_only() {
     let mut writer = wakashu_archive::Writer::new(Vec::new()).unwrap();
     for number in 1..=10_000 {
         let title = format!("第{number}回");
-        writer.begin_round(wakashu_archive::RoundDraft { title, period: None }).unwrap();
+        writer
+            .begin_round(wakashu_archive::RoundDraft { title, ..wakashu_archive::RoundDraft::default() })
+            .unwrap();
         let poem = format!("歌{number}");
         writer.entry(wakashu_archive::EntryDraft { rank: 1, poem, ..Default::default() }).unwrap();
     }
     let (written, bytes) = writer.finish(String::new(), String::new(), ContentHash::of(b"")).unwrap();
     let length = bytes.len();
-    // Nothing before the root is given to the reader: what it does not have it cannot touch.
-    let Ok(Opening::NeedRoot(trailer)) = Archive::from_tail(&bytes[length - 64 * 1024..], length as u64)
-    else {
+    let tail = Bytes::copy_from_slice(&bytes[length - 64 * 1024..]);
+    let Ok(Opening::Needs(missing)) = Opening::from_tail(tail, length as u64) else {
         panic!("the root of 10,000 rounds is larger than the tail");
     };
-    let root = usize::try_from(trailer.root.offset).unwrap();
-    let root = Bytes::copy_from_slice(&bytes[root..root + usize::try_from(trailer.root.length).unwrap()]);
-    let archive = Archive::with_root(trailer, root).unwrap();
+    // Nothing before the root is given to the reader: what it does not have it cannot touch.
+    let Span { offset, length: missing_bytes } = missing.span();
+    assert_eq!(Some(offset), written.table.find(SectionKind::ROOT).map(|root| root.offset));
+    assert_eq!(offset + missing_bytes, length as u64 - 64 * 1024);
+    let bytes = bytes.as_slice().read_at(missing.span()).unwrap();
+    let Ok(Opening::Ready(archive)) = missing.supply(&bytes) else {
+        panic!("the root was all that is missing")
+    };
     assert_eq!(archive.digest(), written.digest);
     assert_eq!(archive.find_round("9999").unwrap().title, "第9999回");
 }
@@ -100,15 +175,7 @@ fn with_root(root: &Root) -> Vec<u8> {
     let bytes = rkyv::to_bytes::<rancor::Error>(root).unwrap();
     let reference = Reference { offset: 8, length: bytes.len() as u64, hash: ContentHash::of(&bytes) };
     file.extend_from_slice(&bytes);
-    let trailer = Trailer {
-        total_length: file.len() as u64 + 256,
-        root: reference,
-        text_column: None,
-        prompt_column: None,
-        honka_column: None,
-    };
-    file.extend_from_slice(&trailer.encode());
-    file
+    with_sections(file, vec![Section { kind: SectionKind::ROOT, must_be_understood: true, reference }])
 }
 
 fn reference() -> impl Strategy<Value = Reference> {
@@ -131,7 +198,16 @@ fn chunk() -> impl Strategy<Value = Chunk> {
 
 fn round() -> impl Strategy<Value = Round> {
     ("[あ-お]{0,2}", 0_u32..70, prop::collection::vec(chunk(), 0..3)).prop_map(|(title, entries, chunks)| {
-        Round { key: title.clone(), title, number: None, period: None, entries, pictures: 0, chunks }
+        Round {
+            key: title.clone(),
+            title,
+            number: None,
+            period: None,
+            extras: Vec::new(),
+            entries,
+            pictures: 0,
+            chunks,
+        }
     })
 }
 
@@ -202,7 +278,7 @@ proptest! {
             by_key,
         };
         let file = with_root(&root);
-        if let Ok(Opening::Ready(archive)) = Archive::from_tail(&file, file.len() as u64) {
+        if let Ok(archive) = Archive::open(file.as_slice()) {
             for ordinal in [0, 1, 31, 32, 69, usize::MAX] {
                 let _ = archive.locate(ordinal);
             }
@@ -223,9 +299,7 @@ proptest! {
         let chunk_bytes = rkyv::to_bytes::<rancor::Error>(&chunk).unwrap();
         let chunk = rkyv::access::<wakashu_archive::ArchivedChunk, rancor::Error>(&chunk_bytes).unwrap();
         let bytes = sample(1);
-        let Ok(Opening::Ready(archive)) = Archive::from_tail(&bytes, bytes.len() as u64) else {
-            return Err(TestCaseError::fail("the sample does not open"));
-        };
+        let archive = Archive::open(bytes.as_slice()).unwrap();
         if let Ok(page) = archive.page(chunk, Bytes::copy_from_slice(&page)) {
             for entry in page.entries.iter() {
                 let shown = format!("\"{}\"", entry.text);

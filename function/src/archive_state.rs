@@ -9,7 +9,7 @@ use wakashu_archive::ContentHash;
 use wakashu_storage::{Etag, Fetched, Location, Pointer, Storage, StorageError, Timestamp, archive_key};
 
 use crate::error::Detail;
-use crate::index::{Index, ReadCache, ReadError};
+use crate::index::{Announced, Index, ReadCache, ReadError};
 use crate::snapshot::Snapshot;
 use crate::tools::ToolSet;
 
@@ -167,7 +167,13 @@ impl ArchiveState {
             return Ok(None);
         }
         let object = storage.object(&archive_key(expected)).await?;
-        let index = Index::open(object, &self.cache, self.preload_bytes).await?;
+        let announced = Announced {
+            digest: expected,
+            bytes: pointer.current.bytes,
+            opening: pointer.opening.as_ref(),
+            trusts_inline: served.is_none(),
+        };
+        let index = Index::open(object, &self.cache, self.preload_bytes, Some(announced)).await?;
         let found = index.archive().digest();
         if found != expected {
             return Err(RefreshError::OtherArchive { expected, found });
@@ -195,7 +201,7 @@ impl ArchiveState {
             return Ok(None);
         }
         let object = storage.object(key).await?;
-        let index = Index::open(object, &self.cache, self.preload_bytes).await?;
+        let index = Index::open(object, &self.cache, self.preload_bytes, None).await?;
         known.file = mark;
         if self.current().index().is_some_and(|served| served.archive().digest() == index.archive().digest())
         {

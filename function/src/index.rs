@@ -12,10 +12,10 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
 use tokio::sync::OnceCell;
 use wakashu_archive::{
-    Archive, ArchiveError, ArchivedChunk, ArchivedRendition, Column, ContentHash, Opening, PageView, Span,
-    TAIL_BYTES, Trailer, verify_original, verify_rendition,
+    Archive, ArchiveError, ArchivedChunk, ArchivedRendition, Column, ColumnName, ContentHash, KEYS_VERSION,
+    MAX_ROOT_BYTES, Opening, PageView, Part, Span, TAIL_BYTES, verify_original, verify_rendition,
 };
-use wakashu_storage::{Object, StorageError, Tail};
+use wakashu_storage::{Object, OpenError, PointerOpening, StorageError, Tail, open_archive};
 
 use crate::deadline::within;
 
@@ -52,6 +52,12 @@ pub enum ReadError {
     /// The archive was written without this search column.
     #[error("the archive has no such search column")]
     NoColumn,
+    /// The search column was built with other keys than this build makes of a query.
+    #[error("the search column holds keys {found}, this build makes {KEYS_VERSION}; build and publish again")]
+    OtherKeys {
+        /// The version of the keys in the column.
+        found: u16,
+    },
     /// The search column does not fit into the cache, and to fetch it for every search would be too slow.
     #[error("a search column has {bytes} bytes; WAKASHU_CACHE_BYTES must be at least {needed}")]
     ColumnTooLarge {
@@ -60,6 +66,15 @@ pub enum ReadError {
         /// Size of the smallest cache that holds it.
         needed: u64,
     },
+}
+
+impl From<OpenError> for ReadError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Storage(error) => error.into(),
+            OpenError::Archive(error) => error.into(),
+        }
+    }
 }
 
 impl From<StorageError> for ReadError {
@@ -77,15 +92,18 @@ pub struct Index {
     is_gone: AtomicBool,
 }
 
-/// A search column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColumnName {
-    /// Poems, readings, accounts.
-    Text,
-    /// Prompts.
-    Prompt,
-    /// Honka URLs.
-    Honka,
+/// What the pointer says of an archive before any of it is read.
+#[derive(Debug, Clone, Copy)]
+pub struct Announced<'a> {
+    /// Its digest.
+    pub digest: ContentHash,
+    /// Its length.
+    pub bytes: u64,
+    /// How it is opened, if the pointer says.
+    pub opening: Option<&'a PointerOpening>,
+    /// Whether the opening that the pointer carries will do, without a look at the archive itself. It will when there is
+    /// nothing to lose by it: a refresh makes sure that the archive is there before it takes the place of a good one.
+    pub trusts_inline: bool,
 }
 
 /// Where the archive's bytes are.
@@ -98,55 +116,49 @@ enum Held {
 }
 
 impl Index {
-    /// Opens the archive in `object`: one tail read, and a second only if the root is larger than the tail.
+    /// Opens the archive in `object`.
     ///
-    /// A remote archive of at most `preload_bytes` is fetched whole. `cache` is shared by all remote archives,
+    /// A remote archive of at most `preload_bytes` is fetched whole, in one read. Of a larger one the end is read, as
+    /// much as the pointer says; nothing, if the pointer carries it. `cache` is shared by all remote archives,
     /// so that what two versions have in common is fetched once; a mapped one keeps to a cache of its own,
     /// because its entries hold the map.
     pub async fn open(
         object: Arc<dyn Object>,
         cache: &Arc<ReadCache>,
         preload_bytes: u64,
+        announced: Option<Announced<'_>>,
     ) -> Result<Self, ReadError> {
         if let Some(whole) = object.mapped() {
             let cache = Arc::new(ReadCache::new(cache.capacity_bytes));
             return Self::from_whole(whole.clone(), cache);
         }
-        let Tail { bytes: tail, total_length: length } = object.tail(TAIL_BYTES.max(preload_bytes)).await?;
-        if tail.len() as u64 == length {
-            return Self::from_whole(tail, Arc::clone(cache));
+        if let Some(archive) = announced.as_ref().filter(|known| known.bytes > preload_bytes).and_then(inline)
+        {
+            return Ok(Self::remote(archive, object, cache));
         }
-        let archive = match Archive::from_tail(&tail, length) {
-            Ok(Opening::Ready(archive)) => archive,
-            Ok(Opening::NeedRoot(trailer)) => {
-                let root = read_root(object.as_ref(), trailer.root.span(), &tail, length).await?;
-                Archive::with_root(trailer, root)?
+        let tail = match &announced {
+            Some(known) if known.bytes <= preload_bytes => {
+                read_end(object.as_ref(), known.bytes, known.bytes).await?
             }
-            Err(ArchiveError::NotAnArchive { .. }) => {
-                let head = object.read(Span { offset: 0, length: length.min(8) }).await?;
-                return Err(Trailer::explain_missing(&head, length).into());
-            }
-            Err(error) => return Err(error.into()),
+            Some(known) => read_end(object.as_ref(), known.bytes, opening_bytes(known)).await?,
+            None => object.tail(TAIL_BYTES).await?,
         };
+        if tail.total_length <= preload_bytes {
+            let whole = read_rest(object.as_ref(), tail).await?;
+            return Self::from_whole(whole, Arc::clone(cache));
+        }
+        let archive = open_archive(object.as_ref(), tail).await?;
+        Ok(Self::remote(archive, object, cache))
+    }
+
+    fn remote(archive: Archive, object: Arc<dyn Object>, cache: &Arc<ReadCache>) -> Self {
         let (cache, is_gone) = (Arc::clone(cache), AtomicBool::new(false));
-        Ok(Self { archive, held: Held::Remote(object), cache, is_gone })
+        Self { archive, held: Held::Remote(object), cache, is_gone }
     }
 
     /// Opens an archive that lies in memory as a whole.
     pub fn from_whole(whole: Bytes, cache: Arc<ReadCache>) -> Result<Self, ReadError> {
-        let length = whole.len() as u64;
-        let tail_from = whole.len().saturating_sub(usize::try_from(TAIL_BYTES).unwrap_or(usize::MAX));
-        let archive = match Archive::from_tail(whole.get(tail_from..).unwrap_or_default(), length) {
-            Ok(Opening::Ready(archive)) => archive,
-            Ok(Opening::NeedRoot(trailer)) => {
-                let root = Bytes::copy_from_slice(part(&whole, trailer.root.span()));
-                Archive::with_root(trailer, root)?
-            }
-            Err(ArchiveError::NotAnArchive { .. }) => {
-                return Err(Trailer::explain_missing(whole.get(..8).unwrap_or(&whole), length).into());
-            }
-            Err(error) => return Err(error.into()),
-        };
+        let archive = Archive::open(&*whole)?;
         let held = Held::Whole { bytes: whole, columns: Box::default() };
         Ok(Self { archive, held, cache, is_gone: AtomicBool::new(false) })
     }
@@ -231,13 +243,15 @@ impl Index {
     /// Returns a search column, verified on first use and then kept: a slice of an archive in memory, or fetched from
     /// storage into the cache.
     pub async fn column(&self, name: ColumnName) -> Result<Column, ReadError> {
-        let trailer = self.archive.trailer();
-        let reference = match name {
-            ColumnName::Text => trailer.text_column,
-            ColumnName::Prompt => trailer.prompt_column,
-            ColumnName::Honka => trailer.honka_column,
-        };
-        let reference = reference.ok_or(ReadError::NoColumn)?;
+        let column = self.any_column(name).await?;
+        match column.keys_version() {
+            KEYS_VERSION => Ok(column),
+            found => Err(ReadError::OtherKeys { found }),
+        }
+    }
+
+    async fn any_column(&self, name: ColumnName) -> Result<Column, ReadError> {
+        let reference = self.archive.column(name).ok_or(ReadError::NoColumn)?;
         let open = |bytes| Column::open(&reference, &bytes, self.archive.root().entries.to_native());
         match &self.held {
             Held::Whole { bytes, columns } => {
@@ -362,21 +376,37 @@ impl<'a, I: Iterator<Item = &'a ArchivedRendition>> Iterator for Pictures<'a, I>
     }
 }
 
-/// Reads the root, which ends in the tail that is known already: only what lies before it.
-async fn read_root(
-    object: &dyn Object,
-    root: Span,
-    tail: &Bytes,
-    length: u64,
-) -> Result<Bytes, StorageError> {
-    let tail_at = length.saturating_sub(tail.len() as u64);
-    if root.end() <= tail_at {
-        return object.read(root).await;
+/// Opens an archive from what its pointer carries. `None` where that does not suffice or is of another archive: then the
+/// archive itself is asked.
+fn inline(known: &Announced<'_>) -> Option<Archive> {
+    let bytes = known.opening.filter(|_| known.trusts_inline)?.inline.clone()?;
+    match Opening::from_tail(bytes, known.bytes) {
+        Ok(Opening::Ready(archive)) if archive.digest() == known.digest => Some(archive),
+        _ => None,
     }
-    let before =
-        object.read(Span { offset: root.offset, length: tail_at.saturating_sub(root.offset) }).await?;
-    let mut whole = BytesMut::from(before);
-    whole.extend_from_slice(part(tail, Span { offset: 0, length: root.end() - tail_at }));
+}
+
+/// Returns how much of an archive's end to read: what the pointer says, if that can be.
+fn opening_bytes(known: &Announced<'_>) -> u64 {
+    let stated = known.opening.map(|opening| opening.bytes);
+    stated.filter(|bytes| *bytes <= known.bytes.min(MAX_ROOT_BYTES)).unwrap_or(TAIL_BYTES)
+}
+
+/// Reads the last bytes of an object whose length is known.
+async fn read_end(object: &dyn Object, total_length: u64, most: u64) -> Result<Tail, StorageError> {
+    let length = most.min(total_length);
+    let bytes = object.read(Span { offset: total_length - length, length }).await?;
+    Ok(Tail { bytes, total_length })
+}
+
+/// Reads what lies before the end of an object, and returns all of it.
+async fn read_rest(object: &dyn Object, tail: Tail) -> Result<Bytes, StorageError> {
+    let Some(length) = tail.total_length.checked_sub(tail.bytes.len() as u64).filter(|length| *length > 0)
+    else {
+        return Ok(tail.bytes);
+    };
+    let mut whole = BytesMut::from(object.read(Span { offset: 0, length }).await?);
+    whole.extend_from_slice(&tail.bytes);
     Ok(whole.freeze())
 }
 
@@ -426,7 +456,7 @@ fn merge_touching(mut spans: Vec<Span>) -> Vec<Span> {
 /// The error for bytes that are not where their reference says; hashes make it impossible for honest archives.
 fn mixed_up(span: Span) -> ReadError {
     ReadError::Archive(ArchiveError::Damaged {
-        section: wakashu_archive::Section::Picture,
+        part: Part::Picture,
         offset: span.offset,
         damage: wakashu_archive::Damage::Rule("one hash names two different things"),
     })

@@ -36,7 +36,7 @@ pub use drill::Drill;
 pub use error::{Detail, HANDLING, Handling, McpForm, Received, ToolError};
 pub use execution::Execution;
 pub use http::{ClientAddress, GivenId, PictureBase, ResponseBody, ResponseData, Routes};
-pub use index::{ColumnName, Index, Pictures, ReadCache, ReadError};
+pub use index::{Announced, Index, Pictures, ReadCache, ReadError};
 pub use limits::*;
 pub use rates::Rates;
 pub use snapshot::{DEFAULT_TITLE, IndexState, Loaded, Snapshot, shortened};

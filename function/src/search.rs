@@ -3,15 +3,12 @@
 use std::ops::Range;
 
 use memchr::memmem::Finder;
-use wakashu_archive::{ArchivedRound, Column, Keys, SearchKey, finder};
+use wakashu_archive::{ArchivedRound, Column, ColumnName, Keys, SearchKey, finder};
 
-use crate::index::{ColumnName, Index, ReadError};
+use crate::index::{Index, ReadError};
 
 /// Most terms in one query.
 const MAX_TERMS: usize = 8;
-
-/// Which field of the text column holds the account.
-const ACCOUNT_FIELD: usize = 2;
 
 /// Where a term looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -261,8 +258,11 @@ impl Columns {
 }
 
 fn contains(scope: Scope, keys: &Keys, needle: &Finder<'_>, ordinal: usize) -> bool {
-    let place =
-        if scope == Scope::Account { keys.field(ordinal, ACCOUNT_FIELD) } else { keys.entry(ordinal) };
+    let place = if scope == Scope::Account {
+        keys.field(ordinal, ColumnName::ACCOUNT_FIELD)
+    } else {
+        keys.entry(ordinal)
+    };
     needle.find(place).is_some()
 }
 

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use wakashu_archive::{
-    ArchivedRendition, ContentHash, EntryDraft, MediaType, PictureDraft, RenditionDraft, RoundDraft, Span,
-    Writer,
+    ArchivedRendition, ColumnName, ContentHash, EntryDraft, MediaType, PictureDraft, RenditionDraft,
+    RoundDraft, Span, Writer,
 };
-use wakashu_function::{ColumnName, Index, ReadCache, ReadError};
+use wakashu_function::{Index, ReadCache, ReadError};
 use wakashu_storage::{BoxFuture, Object, StorageError, Tail};
 
 const RANKS: u32 = 30;
@@ -48,7 +48,7 @@ impl Object for Counted {
 
 fn archive() -> Arc<Counted> {
     let mut writer = Writer::new(Vec::new()).unwrap();
-    writer.begin_round(RoundDraft { title: "第1回".to_owned(), period: None }).unwrap();
+    writer.begin_round(RoundDraft { title: "第1回".to_owned(), ..RoundDraft::default() }).unwrap();
     for rank in 1..=RANKS {
         let rendition = |size: u8| {
             let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
@@ -70,10 +70,10 @@ async fn reads_of_the_second_time(capacity_bytes: u64) -> usize {
     let object = archive();
     // The page has a cache of its own, so that only the picture is weighed.
     let (roomy, tight) = (Arc::new(ReadCache::new(1 << 20)), Arc::new(ReadCache::new(capacity_bytes)));
-    let pages = Index::open(Arc::clone(&object) as Arc<dyn Object>, &roomy, 0).await.unwrap();
+    let pages = Index::open(Arc::clone(&object) as Arc<dyn Object>, &roomy, 0, None).await.unwrap();
     let page = pages.page(&pages.archive().root().rounds[0].chunks[0]).await.unwrap();
     let rendition: &ArchivedRendition = &page.entries[0].picture.as_ref().unwrap().small;
-    let index = Index::open(Arc::clone(&object) as Arc<dyn Object>, &tight, 0).await.unwrap();
+    let index = Index::open(Arc::clone(&object) as Arc<dyn Object>, &tight, 0, None).await.unwrap();
     for picture in index.pictures([rendition]).await {
         assert_eq!(picture.unwrap().len() as u64, STORED_BYTES);
     }
@@ -97,11 +97,11 @@ async fn a_search_column_is_kept_if_it_fits_to_the_byte_and_refused_otherwise() 
     let object = archive();
     let open = async |capacity_bytes| {
         let cache = Arc::new(ReadCache::new(capacity_bytes));
-        let index = Index::open(Arc::clone(&object) as Arc<dyn Object>, &cache, 0).await.unwrap();
+        let index = Index::open(Arc::clone(&object) as Arc<dyn Object>, &cache, 0, None).await.unwrap();
         (cache, index)
     };
     let (_, index) = open(1 << 20).await;
-    let length = index.archive().trailer().text_column.unwrap().length;
+    let length = index.archive().column(ColumnName::Text).unwrap().length;
     let limit = ((length + OVERHEAD_BYTES) * 100).div_ceil(97);
 
     let (cache, index) = open(limit).await;
@@ -122,7 +122,7 @@ async fn a_search_column_is_kept_if_it_fits_to_the_byte_and_refused_otherwise() 
 async fn the_cache_never_outgrows_its_limit() {
     for capacity_bytes in [0, 1, 10_000, 100_000, 1 << 20] {
         let cache = Arc::new(ReadCache::new(capacity_bytes));
-        let index = Index::open(archive(), &cache, 0).await.unwrap();
+        let index = Index::open(archive(), &cache, 0, None).await.unwrap();
         let page = index.page(&index.archive().root().rounds[0].chunks[0]).await.unwrap();
         for _ in 0..3 {
             for entry in page.entries.iter() {

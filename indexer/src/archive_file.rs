@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use wakashu_archive::{
-    Archive, ArchiveError, ArchivedChunk, ArchivedRendition, Opening, PageView, Span, TAIL_BYTES, Trailer,
+    Archive, ArchiveError, ArchivedChunk, ArchivedRendition, ContentHash, PageView, ReadAt, Span,
 };
 
 use crate::problem::printable_path;
@@ -61,24 +61,6 @@ impl ArchiveFile {
         self.length
     }
 
-    /// Reads trailer and root.
-    pub fn open_archive(&self) -> Result<Archive, ReadError> {
-        let tail_length = self.length.min(TAIL_BYTES);
-        let tail = self.read(Span { offset: self.length - tail_length, length: tail_length })?;
-        match Archive::from_tail(&tail, self.length) {
-            Ok(Opening::Ready(archive)) => Ok(archive),
-            Ok(Opening::NeedRoot(trailer)) => {
-                let root = self.read(trailer.root.span())?;
-                Ok(Archive::with_root(trailer, root)?)
-            }
-            Err(ArchiveError::NotAnArchive { .. }) => {
-                let head = self.read(Span { offset: 0, length: self.length.min(8) })?;
-                Err(Trailer::explain_missing(&head, self.length).into())
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
     /// Reads and verifies the page of a chunk.
     pub fn page(&self, archive: &Archive, chunk: &ArchivedChunk) -> Result<PageView, ReadError> {
         Ok(archive.page(chunk, self.read(chunk.page.span())?)?)
@@ -87,6 +69,19 @@ impl ArchiveFile {
     /// Reads the stored bytes of a rendition, unverified.
     pub fn stored(&self, rendition: &ArchivedRendition) -> Result<Bytes, ReadError> {
         self.read(rendition.span())
+    }
+
+    /// Returns the hash of a span, however long it is.
+    pub(crate) fn hash(&self, span: Span) -> Result<ContentHash, ReadError> {
+        const BLOCK_BYTES: u64 = 1 << 20;
+        let mut hasher = blake3::Hasher::new();
+        let mut offset = span.offset;
+        while offset < span.end() {
+            let length = BLOCK_BYTES.min(span.end() - offset);
+            hasher.update(&self.read(Span { offset, length })?);
+            offset += length;
+        }
+        Ok(ContentHash(*hasher.finalize().as_bytes()))
     }
 
     /// Reads a span into owned memory. Its length is held against the file's before anything is allocated.
@@ -99,6 +94,18 @@ impl ArchiveFile {
         let mut bytes = vec![0; length];
         read_at(&self.file, &mut bytes, span.offset).map_err(failed)?;
         Ok(bytes.into())
+    }
+}
+
+impl ReadAt for ArchiveFile {
+    type Error = ReadError;
+
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn read_at(&self, span: Span) -> Result<Bytes, ReadError> {
+        self.read(span)
     }
 }
 

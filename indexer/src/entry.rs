@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use wakashu_archive::{ContentHash, EntryDraft, MAX_STORED_PICTURE_BYTES, PictureDraft, RenditionDraft};
+use wakashu_archive::{ContentHash, EntryDraft, MAX_STORED_PICTURE_BYTES, RenditionDraft};
 
 use crate::picture::{self, Cache, Encoded, Origin, Renditions, Settings, Source};
 use crate::pipeline::Budget;
@@ -58,7 +58,7 @@ impl EntryReader<'_> {
         for name in &plan.pictures {
             let renditions = self.load_picture(&directory, name, &mut loaded);
             if let (Some(draft), Some(renditions)) = (&mut draft, renditions) {
-                draft.picture = Some(picture_draft(renditions));
+                draft.picture = Some(renditions.map(|_, encoded| rendition_draft(encoded)));
             }
         }
         let served = !plan.left_out && !round.left_out && loaded.problems.is_empty();
@@ -130,17 +130,7 @@ fn input(path: &Path, hash: ContentHash, bytes: &[u8]) -> InputFile {
     InputFile { path: PathBuf::from(path), hash, bytes: bytes.len() as u64 }
 }
 
-fn picture_draft(renditions: Renditions) -> PictureDraft {
-    let draft = |encoded: Encoded| RenditionDraft {
-        bytes: encoded.bytes,
-        media_type: encoded.media_type,
-        width_px: encoded.width,
-        height_px: encoded.height,
-    };
-    PictureDraft {
-        small: draft(renditions.small),
-        medium: draft(renditions.medium),
-        large: draft(renditions.large),
-        original: renditions.original.map(draft),
-    }
+fn rendition_draft(encoded: Encoded) -> RenditionDraft {
+    let Encoded { bytes, media_type, width, height } = encoded;
+    RenditionDraft { bytes, media_type, width_px: width, height_px: height }
 }

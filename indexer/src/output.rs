@@ -53,6 +53,11 @@ impl Output {
         }
     }
 
+    /// Makes a file without a name in the same directory, for what must be written later than it is known.
+    pub(crate) fn spool(&self) -> io::Result<File> {
+        tempfile::tempfile_in(self.directory())
+    }
+
     fn final_path(&self, digest: ContentHash) -> PathBuf {
         match self {
             Self::Directory(directory) if directory == Path::new(".") => {

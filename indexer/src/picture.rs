@@ -26,6 +26,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 pub use wakashu_archive::MediaType;
+use wakashu_archive::Sizes;
 
 use bounds::{Bounds, LARGE, MEDIUM, SMALL};
 pub use cache::{Cache, Origin, Source};
@@ -72,18 +73,9 @@ pub struct Encoded {
     pub height: u32,
 }
 
-/// Holds the renditions of one picture; equal ones share their bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Renditions {
-    /// For many pictures in one answer.
-    pub small: Encoded,
-    /// For a few.
-    pub medium: Encoded,
-    /// For one.
-    pub large: Encoded,
-    /// The file as it was, without its metadata; only if asked for.
-    pub original: Option<Encoded>,
-}
+/// Holds the renditions of one picture; equal ones share their bytes. The original is the file without its metadata, and
+/// only there if it was asked for.
+pub type Renditions = Sizes<Encoded>;
 
 /// Decodes a picture, turns it upright and converts it to sRGB; of an animation the first frame.
 pub fn upright_pixels(source: &[u8], settings: &Settings) -> Result<Raster, Problem> {

@@ -13,6 +13,7 @@ mod folder;
 mod key;
 mod location;
 mod map;
+mod open;
 mod pointer;
 mod publish;
 #[cfg(feature = "s3")]
@@ -25,7 +26,11 @@ pub use folder::Folder;
 pub use key::check_key;
 pub use location::{Location, LocationError, Place};
 pub use map::map_file;
-pub use pointer::{ARCHIVES_PREFIX, POINTER_KEY, Pointer, Version, archive_key, digest_of_key};
+pub use open::{OpenError, open_archive};
+pub use pointer::{
+    ARCHIVES_PREFIX, MAX_INLINE_BYTES, POINTER_KEY, Pointer, PointerOpening, Version, archive_key,
+    digest_of_key,
+};
 pub use publish::{
     ArchiveWrite, PRUNE_AGE, PublishOptions, PublishOutcome, RollbackOutcome, history, publish, rollback,
 };

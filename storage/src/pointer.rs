@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use wakashu_archive::ContentHash;
+use wakashu_archive::{Archive, ContentHash};
 
 use crate::error::StorageError;
 use crate::storage::{Etag, Fetched, Storage};
@@ -43,6 +43,32 @@ pub struct Version {
     pub published_at: Timestamp,
 }
 
+/// Most bytes of an archive's end that the pointer carries. The root of 5,000 entries fits.
+pub const MAX_INLINE_BYTES: u64 = 32 * 1024;
+
+/// The end of the current archive that suffices to open it: root, section table and trailer.
+///
+/// It spares a cold reader one read. The digest vouches for it like for everything else of the archive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PointerOpening {
+    /// How many bytes that is.
+    pub bytes: u64,
+    /// These bytes, if they are at most [`MAX_INLINE_BYTES`]. What is not base64 counts as left out.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "base64_text")]
+    pub inline: Option<Bytes>,
+}
+
+impl PointerOpening {
+    /// Describes how `archive` is opened, given at least the last [`MAX_INLINE_BYTES`] of its file, or all of it.
+    #[must_use]
+    pub fn of(archive: &Archive, tail: &Bytes) -> Self {
+        let bytes = archive.opening_span().length;
+        let from = usize::try_from(bytes).ok().and_then(|bytes| tail.len().checked_sub(bytes));
+        let inline = from.filter(|_| bytes <= MAX_INLINE_BYTES).map(|from| tail.slice(from..));
+        Self { bytes, inline }
+    }
+}
+
 /// The content of `current.json`. Fields that a newer version may add are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pointer {
@@ -56,6 +82,9 @@ pub struct Pointer {
     /// whatever clocks the publishers have.
     #[serde(default)]
     pub history: Vec<Version>,
+    /// How the current version is opened. Pointers of older builds do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opening: Option<PointerOpening>,
 }
 
 impl Pointer {
@@ -104,7 +133,7 @@ impl Pointer {
     }
 
     /// Returns the pointer after a switch to `next`: what was current opens the history, of which at most `keep`
-    /// versions stay.
+    /// versions stay. How `next` is opened is for the caller to say.
     #[must_use]
     pub fn switched_to(&self, next: Version, keep: usize) -> Self {
         let others = |version: &&Version| version.digest != next.digest;
@@ -135,7 +164,7 @@ impl Pointer {
             history.push(current.clone());
             history.extend(rolled_back);
         }
-        Self { current, history }
+        Self { current, history, opening: None }
     }
 
     /// Returns the JSON to store: indented, because people read it, and ending in a line feed.
@@ -160,6 +189,26 @@ mod hex {
     }
 }
 
+/// Bytes as base64.
+mod base64_text {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    use super::{Bytes, Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &Option<Bytes>, serializer: S) -> Result<S::Ok, S::Error> {
+        match bytes {
+            Some(bytes) => serializer.serialize_str(&STANDARD.encode(bytes)),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Bytes>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        Ok(text.and_then(|text| STANDARD.decode(text).ok()).map(Bytes::from))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_pointer_reads_back_and_ignores_what_it_does_not_know() {
-        let pointer = Pointer { current: version("a"), history: vec![version("b")] };
+        let pointer = Pointer { current: version("a"), history: vec![version("b")], opening: None };
         let json = pointer.to_json();
         assert_eq!(serde_json::from_slice::<Pointer>(&json).unwrap(), pointer);
 
@@ -191,11 +240,18 @@ mod tests {
 
     #[test]
     fn a_switch_keeps_the_latest_and_repeats_nothing() {
-        let pointer = Pointer { current: version("a"), history: vec![version("b"), version("c")] };
+        let pointer =
+            Pointer { current: version("a"), history: vec![version("b"), version("c")], opening: None };
         let next = pointer.switched_to(version("d"), 2);
-        assert_eq!(next, Pointer { current: version("d"), history: vec![version("a"), version("b")] });
+        assert_eq!(
+            next,
+            Pointer { current: version("d"), history: vec![version("a"), version("b")], opening: None }
+        );
         let back = next.switched_to(version("b"), 10);
-        assert_eq!(back, Pointer { current: version("b"), history: vec![version("d"), version("a")] });
+        assert_eq!(
+            back,
+            Pointer { current: version("b"), history: vec![version("d"), version("a")], opening: None }
+        );
         assert!(pointer.switched_to(version("d"), 0).history.is_empty());
     }
 
@@ -218,7 +274,8 @@ mod tests {
         let back = |pointer: &Pointer| pointer.rolled_back_to(pointer.earlier().first()?.digest);
         let digest = |name: &str| ContentHash::of(name.as_bytes());
 
-        let pointer = Pointer { current: version("c"), history: vec![version("b"), version("a")] };
+        let pointer =
+            Pointer { current: version("c"), history: vec![version("b"), version("a")], opening: None };
         let once = back(&pointer).unwrap();
         assert_eq!(names(&once), "b a c");
         assert_eq!(once.versions().count(), 3);

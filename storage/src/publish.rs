@@ -14,11 +14,14 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use wakashu_archive::{Archive, ContentHash, Opening, TAIL_BYTES, TRAILER_BYTES, Trailer};
+use wakashu_archive::{Archive, ContentHash, TAIL_BYTES, TRAILER_BYTES, Trailer};
 
 use crate::error::StorageError;
 use crate::map::map_file;
-use crate::pointer::{ARCHIVES_PREFIX, POINTER_KEY, Pointer, Version, archive_key, digest_of_key};
+use crate::open::{OpenError, open_archive};
+use crate::pointer::{
+    ARCHIVES_PREFIX, POINTER_KEY, Pointer, PointerOpening, Version, archive_key, digest_of_key,
+};
 use crate::storage::{Etag, Fetched, ObjectInfo, Progress, PutOutcome, Storage};
 use crate::timestamp::Timestamp;
 
@@ -132,10 +135,11 @@ pub async fn publish(
         built_from: local.built_from,
         published_at: Timestamp::from(options.now),
     };
-    let next_pointer = match &known {
+    let mut next_pointer = match &known {
         Some((pointer, _)) => pointer.switched_to(next.clone(), options.keep),
-        None => Pointer { current: next.clone(), history: Vec::new() },
+        None => Pointer { current: next.clone(), history: Vec::new(), opening: None },
     };
+    next_pointer.opening = Some(local.opening.clone());
     let mut outcome = PublishOutcome {
         previous: current.cloned(),
         current: next,
@@ -205,7 +209,7 @@ pub async fn rollback(
             });
         }
     };
-    let Some(next) = pointer.rolled_back_to(target) else {
+    let Some(mut next) = pointer.rolled_back_to(target) else {
         return Err(StorageError::NotInHistory { store: store(), digest: target });
     };
     let current = next.current.clone();
@@ -217,6 +221,7 @@ pub async fn rollback(
             object: format!("{}/{}", store(), archive_key(current.digest)),
         });
     }
+    next.opening = opening_of(storage, &current).await?;
     storage.compare_and_swap(POINTER_KEY, next.to_json(), Some(&etag)).await?;
     Ok(RollbackOutcome { current, previous })
 }
@@ -233,6 +238,7 @@ pub async fn history(storage: &dyn Storage) -> Result<Pointer, StorageError> {
 struct LocalArchive {
     digest: ContentHash,
     built_from: ContentHash,
+    opening: PointerOpening,
     bytes: Bytes,
 }
 
@@ -244,26 +250,11 @@ impl LocalArchive {
             source,
         })?;
         let refused = |source| StorageError::BadArchive { path: file.to_owned(), source };
-        let length = bytes.len() as u64;
-        let tail_from = bytes.len().saturating_sub(usize::try_from(TAIL_BYTES).unwrap_or(usize::MAX));
-        Trailer::decode(&bytes, length).map_err(|error| match error {
-            wakashu_archive::ArchiveError::NotAnArchive { .. } => {
-                refused(Trailer::explain_missing(&bytes, length))
-            }
-            error => refused(error),
-        })?;
+        let archive = Archive::open(&*bytes).map_err(refused)?;
         Trailer::check_head(&bytes).map_err(refused)?;
-        let archive = match Archive::from_tail(&bytes.slice(tail_from..), length).map_err(refused)? {
-            Opening::Ready(archive) => archive,
-            Opening::NeedRoot(trailer) => {
-                let span = trailer.root.span();
-                let range = usize::try_from(span.offset).ok().zip(usize::try_from(span.end()).ok());
-                let root = range.and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default();
-                Archive::with_root(trailer, Bytes::copy_from_slice(root)).map_err(refused)?
-            }
-        };
         let built_from = ContentHash::from(&archive.root().built_from);
-        Ok(Self { digest: archive.digest(), built_from, bytes })
+        let opening = PointerOpening::of(&archive, &bytes);
+        Ok(Self { digest: archive.digest(), built_from, opening, bytes })
     }
 
     /// Makes sure that the archive object is there and whole.
@@ -326,6 +317,20 @@ async fn presence(storage: &dyn Storage, digest: ContentHash, length: u64) -> Re
 
 async fn is_whole(storage: &dyn Storage, digest: ContentHash, length: u64) -> Result<bool, StorageError> {
     Ok(presence(storage, digest, length).await? == Presence::Whole)
+}
+
+/// Says how a published version is opened. `None` if it is of a format that this build does not read: others may.
+async fn opening_of(
+    storage: &dyn Storage,
+    version: &Version,
+) -> Result<Option<PointerOpening>, StorageError> {
+    let object = storage.object(&archive_key(version.digest)).await?;
+    let tail = object.tail(TAIL_BYTES).await?;
+    match open_archive(object.as_ref(), tail.clone()).await {
+        Ok(archive) => Ok(Some(PointerOpening::of(&archive, &tail.bytes))),
+        Err(OpenError::Archive(_)) => Ok(None),
+        Err(OpenError::Storage(error)) => Err(error),
+    }
 }
 
 async fn read_pointer(storage: &dyn Storage) -> Result<Option<(Pointer, Etag)>, StorageError> {

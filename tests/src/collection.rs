@@ -52,7 +52,8 @@ impl Collection {
     #[must_use]
     pub fn dated_round(mut self, title: &str, period: Option<&str>) -> Self {
         let period = period.map(|text| Period::parse(text).expect("a period"));
-        self.rounds.push((RoundDraft { title: title.to_owned(), period }, Vec::new()));
+        self.rounds
+            .push((RoundDraft { title: title.to_owned(), period, ..RoundDraft::default() }, Vec::new()));
         self
     }
 

@@ -8,15 +8,17 @@
 
 use bytes::Bytes;
 use wakashu_archive::{
-    Archive, ArchiveError, Column, ContentHash, EntryDraft, MediaType, Opening, Period, PictureDraft,
-    RenditionDraft, RoundDraft, Span, Trailer, Writer, verify_original, verify_rendition,
+    Archive, ArchiveError, Column, ColumnName, ContentHash, EntryDraft, MediaType, Period, PictureDraft,
+    ReadAt as _, RenditionDraft, RoundDraft, RoundExtra, Size, Trailer, Writer, verify_original,
+    verify_rendition,
 };
 
 /// Returns an archive of one round of `entries` entries with a picture each, and one empty round.
 pub(crate) fn sample(entries: u32) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new()).unwrap();
     let period = Period::parse("2025年4月").ok();
-    writer.begin_round(RoundDraft { title: "第1回".to_owned(), period }).unwrap();
+    let extras = vec![RoundExtra { title: "お題".to_owned(), text: "春\"".to_owned() }];
+    writer.begin_round(RoundDraft { title: "第1回".to_owned(), period, extras }).unwrap();
     for rank in 1..=entries {
         let rendition = |size: u8| RenditionDraft {
             bytes: Bytes::from(vec![size; usize::from(size) + rank as usize]),
@@ -44,49 +46,37 @@ pub(crate) fn sample(entries: u32) -> Vec<u8> {
             })
             .unwrap();
     }
-    writer.begin_round(RoundDraft { title: "番外編".to_owned(), period: None }).unwrap();
+    writer.begin_round(RoundDraft { title: "番外編".to_owned(), ..RoundDraft::default() }).unwrap();
     let (_, bytes) = writer.finish("歌集".to_owned(), "説明".to_owned(), ContentHash::of(b"inputs")).unwrap();
     bytes
 }
 
 /// Reads everything a file names, as a deep check would; returns the number of entries.
 pub(crate) fn walk(file: &[u8]) -> Result<u32, ArchiveError> {
-    let length = file.len() as u64;
-    let archive = match Archive::from_tail(file, length) {
-        Err(ArchiveError::NotAnArchive { .. }) => {
-            return Err(Trailer::explain_missing(&file[..file.len().min(8)], length));
-        }
-        Err(error) => return Err(error),
-        Ok(Opening::Ready(archive)) => archive,
-        Ok(Opening::NeedRoot(trailer)) => {
-            let root = part(file, trailer.root.span());
-            Archive::with_root(trailer, root)?
-        }
-    };
+    let archive = Archive::open(file)?;
     Trailer::check_head(file)?;
     let mut entries = 0;
     for round in archive.root().rounds.iter() {
         for chunk in round.chunks.iter() {
-            let page = archive.page(chunk, part(file, chunk.page.span()))?;
+            let page = archive.page(chunk, file.read_at(chunk.page.span())?)?;
             for entry in page.entries.iter() {
                 entries += 1;
                 let Some(picture) = entry.picture.as_ref() else { continue };
-                for (_, rendition) in picture.renditions() {
-                    verify_rendition(rendition, &part(file, rendition.span()))?;
-                }
-                if let Some(original) = picture.original.as_ref() {
-                    verify_original(original, &part(file, original.span()))?;
+                for (size, rendition) in picture.as_ref().iter() {
+                    let verify = if size == Size::Original { verify_original } else { verify_rendition };
+                    verify(rendition, &file.read_at(rendition.span())?)?;
                 }
             }
         }
     }
-    for reference in archive.trailer().columns() {
-        Column::open(&reference, &part(file, reference.span()), archive.root().entries.to_native())?;
+    for section in archive.table().sections() {
+        let bytes = file.read_at(section.reference.span())?;
+        match ColumnName::ALL.iter().find(|name| name.kind() == section.kind) {
+            Some(_) => {
+                Column::open(&section.reference, &bytes, archive.root().entries.to_native())?;
+            }
+            None => assert_eq!(ContentHash::of(&bytes), section.reference.hash, "{}", section.kind),
+        }
     }
     Ok(entries)
-}
-
-fn part(file: &[u8], span: Span) -> Bytes {
-    let bounds = usize::try_from(span.offset).ok().zip(usize::try_from(span.end()).ok());
-    Bytes::copy_from_slice(bounds.and_then(|(start, end)| file.get(start..end)).unwrap_or_default())
 }

@@ -10,7 +10,7 @@ use http::header::{
     CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
-use wakashu_archive::{ArchiveError, ArchivedRendition, Damage, Section, decode_picture};
+use wakashu_archive::{ArchiveError, ArchivedRendition, Damage, Part, Rank, decode_picture};
 
 use crate::context::Context;
 use crate::error::Detail;
@@ -75,8 +75,7 @@ async fn answer(
     headers: &HeaderMap,
 ) -> Result<Response<Body>, ReadError> {
     let missing = || Ok(plain(StatusCode::NOT_FOUND, "no such picture"));
-    let plain_number = !rank.starts_with('0') && rank.bytes().all(|byte| byte.is_ascii_digit());
-    let Some(rank) = rank.parse().ok().filter(|_| plain_number) else { return missing() };
+    let Ok(rank) = rank.parse().map(Rank::get) else { return missing() };
     let Some(round) = index.archive().find_round(round) else { return missing() };
     let Some(held) = entry::find(index, round, rank).await? else { return missing() };
     let Some(picture) = held.entry().and_then(|entry| entry.picture.as_ref()) else { return missing() };
@@ -139,7 +138,7 @@ async fn bytes_of(
     let span = rendition.span();
     if span.length > MAX_ANSWER_BYTES as u64 {
         return Err(ReadError::Archive(ArchiveError::Damaged {
-            section: Section::Picture,
+            part: Part::Picture,
             offset: span.offset,
             damage: Damage::Rule("a rendition is larger than any answer"),
         }));

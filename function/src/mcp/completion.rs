@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use wakashu_archive::{ArchivedRound, title_key};
+use wakashu_archive::{ArchivedRound, Rank, title_key};
 
 use crate::answer::Answer;
 use crate::index::Index;
@@ -108,9 +108,7 @@ fn ranks(round: &ArchivedRound, typed: &str) -> Candidates {
     let runs: Vec<(u32, u32)> = if typed.is_empty() {
         vec![(first, last)]
     } else {
-        let plain =
-            !typed.starts_with('0') && typed.len() <= 6 && typed.bytes().all(|byte| byte.is_ascii_digit());
-        let Some(stem) = typed.parse::<u32>().ok().filter(|_| plain) else { return Candidates::default() };
+        let Ok(stem) = typed.parse().map(Rank::get) else { return Candidates::default() };
         let tens = [1, 10, 100, 1_000, 10_000, 100_000];
         let run = |ten: u32| {
             (stem.saturating_mul(ten).max(first), (stem.saturating_add(1).saturating_mul(ten) - 1).min(last))

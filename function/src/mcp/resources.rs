@@ -1,6 +1,6 @@
 //! Resources: the rounds, a round, an entry, its picture, and rounds by date.
 
-use wakashu_archive::{ArchivedRound, Date, Period};
+use wakashu_archive::{ArchivedRound, Date, Period, Rank};
 
 use crate::answer::Answer;
 use crate::cursor::Cursor;
@@ -163,10 +163,7 @@ fn parse<'a>(address: &str, index: &'a Index) -> Result<Option<Address<'a>>, Rpc
         return window(start, end).map(|period| Some(Address::ByDate(period)));
     }
     let round = |title: &str| index.archive().find_round(title);
-    let rank = |text: &str| {
-        let plain = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
-        plain.then(|| text.parse().ok()).flatten()
-    };
+    let rank = |text: &str| text.parse().map(Rank::get).ok();
     Ok(match segments.as_slice() {
         [title] => round(title).map(Address::Round),
         [title, number] => round(title).zip(rank(number)).map(|(round, rank)| Address::Entry(round, rank)),

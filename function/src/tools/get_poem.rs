@@ -1,6 +1,6 @@
 //! `get_poem`: one entry in full, with its picture as large as an answer can carry.
 
-use wakashu_archive::RankRange;
+use wakashu_archive::{Rank, RankRange};
 
 use crate::answer::Answer;
 use crate::error::ToolError;
@@ -39,11 +39,13 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
         return Err(ToolError::IndexUnavailable { configured: call.snapshot.is_configured() });
     };
     let round = rounds::find(index, TOOL.name, call.arguments.text("round_title").unwrap_or_default())?;
-    let rank = call.arguments.integer("rank").and_then(|rank| u32::try_from(rank).ok()).unwrap_or(0);
+    let rank = call.arguments.integer("rank").unwrap_or(0);
+    let missing = || rounds::no_such_rank(TOOL.name, round, rank.to_string());
+    let range = u32::try_from(rank).ok().and_then(Rank::new).map(RankRange::single).ok_or_else(missing)?;
     let links = Links::new(call.picture_base, round);
-    let selection = entry::select(index, round, RankRange::single(rank), true, &links).await?;
+    let selection = entry::select(index, round, range, true, &links).await?;
     if selection.entries.is_empty() {
-        return Err(rounds::no_such_rank(TOOL.name, round, rank.to_string()));
+        return Err(missing());
     }
     let size = entry::largest_size(&selection, &links);
     match call.form {

@@ -1,7 +1,5 @@
 //! `index_status`: what is being served, and how fresh it is. Answers even without an index.
 
-use wakashu_archive::VERSION;
-
 use crate::answer::Answer;
 use crate::error::ToolError;
 use crate::snapshot::{IndexState, Snapshot, shortened};
@@ -53,8 +51,8 @@ fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
         out.raw(r#","entries":"#).number(u64::from(root.entries.to_native()));
         out.raw(r#","pictures":"#).number(pictures(snapshot));
         out.raw(r#","digest":"#).string(&loaded.digest);
-        out.raw(r#","formatVersion":"#).number(u64::from(VERSION));
-        out.raw(r#","bytes":"#).number(archive.trailer().total_length);
+        out.raw(r#","formatVersion":"#).number(u64::from(archive.trailer().version()));
+        out.raw(r#","bytes":"#).number(archive.trailer().total_length());
         if let Some(published) = loaded.published_at {
             out.raw(r#","publishedAt":"#).string(&published.to_string());
         }

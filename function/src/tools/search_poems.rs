@@ -153,6 +153,12 @@ fn without_columns(error: ReadError) -> ToolError {
             resource_id: String::new(),
             sentence: "この和歌集の索引には検索用のデータがないため、歌を探せません。list_rounds と get_wakashu_ranking で読めます。".to_owned(),
         },
+        ReadError::OtherKeys { .. } => ToolError::NotFound {
+            operation: TOOL.name,
+            resource_type: "column",
+            resource_id: String::new(),
+            sentence: "この和歌集の検索用のデータは別の版のプログラムで作られているため、作り直すまで歌を探せません。list_rounds と get_wakashu_ranking では読めます。".to_owned(),
+        },
         other => other.into(),
     }
 }

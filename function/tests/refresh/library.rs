@@ -37,7 +37,7 @@ fn mark(version: usize) -> String {
 
 fn write(version: usize) -> Published {
     let mut writer = Writer::new(Vec::new()).unwrap();
-    writer.begin_round(RoundDraft { title: "第1回".to_owned(), period: None }).unwrap();
+    writer.begin_round(RoundDraft { title: "第1回".to_owned(), ..RoundDraft::default() }).unwrap();
     for rank in 1..=LAST_RANK {
         let entry = EntryDraft {
             rank,
@@ -50,11 +50,11 @@ fn write(version: usize) -> Published {
         };
         writer.entry(entry).unwrap();
     }
-    writer.begin_round(RoundDraft { title: mark(version), period: None }).unwrap();
+    writer.begin_round(RoundDraft { title: mark(version), ..RoundDraft::default() }).unwrap();
     // One archive's root is longer than the tail that is read first.
     for round in 0..if version == 2 { 40 } else { 0 } {
         let title = format!("番外編{round:02}{}", "。".repeat(600));
-        writer.begin_round(RoundDraft { title, period: None }).unwrap();
+        writer.begin_round(RoundDraft { title, ..RoundDraft::default() }).unwrap();
     }
     let title = format!("{}の和歌集", mark(version));
     let (written, bytes) = writer.finish(title, mark(version), ContentHash::of(&[0])).unwrap();

@@ -3,14 +3,12 @@
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::num::NonZeroUsize;
-use std::ops::{AddAssign, ControlFlow};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::Serialize;
-use wakashu_archive::{
-    ContentHash, PictureDraft, PreparedEntry, RenditionDraft, RoundDraft, WriteError, Writer,
-};
+use wakashu_archive::{ContentHash, PreparedEntry, RoundDraft, Sizes, WriteError, Writer};
 
 use super::Status;
 use crate::cli::{BuildArguments, PictureArguments};
@@ -128,8 +126,8 @@ pub struct Summary {
     pub rounds: usize,
     /// Entries in the archive.
     pub entries: usize,
-    /// Pictures in the archive.
-    pub pictures: PictureFigures,
+    /// Pictures in the archive, by size.
+    pub pictures: Sizes<RenditionFigures>,
     /// Bytes of all files read.
     pub bytes_in: u64,
     /// Bytes of the archive.
@@ -142,20 +140,6 @@ pub struct Summary {
     pub seconds: f64,
 }
 
-/// Pictures by rendition.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct PictureFigures {
-    /// For many in one answer.
-    pub small: RenditionFigures,
-    /// For a few.
-    pub medium: RenditionFigures,
-    /// For one.
-    pub large: RenditionFigures,
-    /// As the curator gave them.
-    pub original: RenditionFigures,
-}
-
 /// One rendition of all pictures together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -164,36 +148,6 @@ pub struct RenditionFigures {
     pub count: u64,
     /// Bytes of the picture files, before base64; equal files of one picture count each time.
     pub bytes: u64,
-}
-
-impl PictureFigures {
-    /// Counts one picture.
-    fn of(picture: &PictureDraft) -> Self {
-        let one =
-            |rendition: &RenditionDraft| RenditionFigures { count: 1, bytes: rendition.bytes.len() as u64 };
-        Self {
-            small: one(&picture.small),
-            medium: one(&picture.medium),
-            large: one(&picture.large),
-            original: picture.original.as_ref().map(one).unwrap_or_default(),
-        }
-    }
-}
-
-impl AddAssign for PictureFigures {
-    fn add_assign(&mut self, more: Self) {
-        self.small += more.small;
-        self.medium += more.medium;
-        self.large += more.large;
-        self.original += more.original;
-    }
-}
-
-impl AddAssign for RenditionFigures {
-    fn add_assign(&mut self, more: Self) {
-        self.count += more.count;
-        self.bytes += more.bytes;
-    }
 }
 
 /// Why a build could not run; problems of the collection are no such reason.
@@ -295,8 +249,8 @@ pub fn build(request: &BuildRequest, report: &Report) -> Result<BuildOutcome, Bu
 struct Prepared {
     /// The entry, if it goes into the archive.
     entry: Option<PreparedEntry>,
-    /// Its picture.
-    pictures: PictureFigures,
+    /// The bytes of its picture, by size.
+    picture_bytes: Option<Sizes<u64>>,
     /// Everything else, without the draft.
     loaded: Loaded,
 }
@@ -305,8 +259,8 @@ impl From<Loaded> for Prepared {
     fn from(mut loaded: Loaded) -> Self {
         let draft = loaded.draft.take();
         let picture = draft.as_ref().and_then(|draft| draft.picture.as_ref());
-        let pictures = picture.map(PictureFigures::of).unwrap_or_default();
-        Self { entry: draft.map(PreparedEntry::from), pictures, loaded }
+        let picture_bytes = picture.map(|picture| picture.as_ref().map(|_, one| one.bytes.len() as u64));
+        Self { entry: draft.map(PreparedEntry::from), picture_bytes, loaded }
     }
 }
 
@@ -316,7 +270,7 @@ struct Assembly<'a> {
     keep_going: bool,
     strict: bool,
     /// Gone as soon as it is clear that no archive will be kept; the rest is then only looked through.
-    writer: Option<Writer<BufWriter<File>>>,
+    writer: Option<Writer<BufWriter<File>, File>>,
     built_from: BuiltFrom,
     /// How many of the collection's rounds are begun.
     begun: usize,
@@ -338,10 +292,16 @@ impl<'a> Assembly<'a> {
             collection,
             keep_going: request.keep_going,
             strict: request.strict,
-            writer: Some(Writer::new(BufWriter::with_capacity(WRITE_BUFFER_BYTES, file))?),
+            writer: Some(Writer::spooled(BufWriter::with_capacity(WRITE_BUFFER_BYTES, file), || {
+                request.output.spool()
+            })?),
             built_from: BuiltFrom::new(&request.settings),
             begun: 0,
-            summary: Summary::default(),
+            summary: Summary {
+                // Counted even if there are none: the figures always have the same shape.
+                pictures: Sizes { original: Some(RenditionFigures::default()), ..Sizes::default() },
+                ..Summary::default()
+            },
             left_out: Vec::new(),
             problems: collection.problems.clone(),
         };
@@ -355,7 +315,7 @@ impl<'a> Assembly<'a> {
 
     /// Adds the next entry, in reading order.
     fn add(&mut self, round: usize, path: &Path, prepared: Prepared) -> Result<(), WriteError> {
-        let Prepared { entry, pictures, loaded } = prepared;
+        let Prepared { entry, picture_bytes, loaded } = prepared;
         self.begin_rounds(round + 1)?;
         self.summary.bytes_in += loaded.inputs.iter().map(|input| input.bytes).sum::<u64>();
         match loaded.origin {
@@ -373,7 +333,12 @@ impl<'a> Assembly<'a> {
         };
         loaded.inputs.iter().for_each(|input| self.built_from.file(input));
         self.summary.entries += 1;
-        self.summary.pictures += pictures;
+        for (size, bytes) in picture_bytes.iter().flat_map(Sizes::iter) {
+            if let Some(figures) = self.summary.pictures.get_mut(size) {
+                figures.count += 1;
+                figures.bytes += bytes;
+            }
+        }
         if let Some(writer) = &mut self.writer { writer.entry(entry) } else { Ok(()) }
     }
 
@@ -390,7 +355,11 @@ impl<'a> Assembly<'a> {
             self.summary.rounds += 1;
             self.built_from.round(round);
             if let Some(writer) = &mut self.writer {
-                writer.begin_round(RoundDraft { title: round.title.clone(), period: round.period })?;
+                writer.begin_round(RoundDraft {
+                    title: round.title.clone(),
+                    period: round.period,
+                    extras: Vec::new(),
+                })?;
             }
         }
         self.begun = self.begun.max(until);
@@ -481,8 +450,8 @@ pub fn describe(outcome: &BuildOutcome, request: &BuildRequest, purpose: Purpose
         ("medium", rendition(pictures.medium)),
         ("large", rendition(pictures.large)),
     ];
-    if pictures.original.count > 0 {
-        figures.push(("originals", rendition(pictures.original)));
+    if let Some(originals) = pictures.original.filter(|originals| originals.count > 0) {
+        figures.push(("originals", rendition(originals)));
     }
     #[expect(clippy::cast_precision_loss, reason = "figures for people")]
     let rate = summary.bytes_in as f64 / 1e6 / summary.seconds.max(1e-9);

@@ -42,7 +42,7 @@ struct ShowOutcome {
 pub fn run(arguments: &ShowArguments, report: &Report) -> anyhow::Result<Status> {
     let file = ArchiveFile::open(&arguments.file)?;
     let archive =
-        file.open_archive().with_context(|| format!("could not open `{}`", printable_path(file.path())))?;
+        Archive::open(&file).with_context(|| format!("could not open `{}`", printable_path(file.path())))?;
     let round = arguments.round.as_deref().map(|title| find_round(&archive, title)).transpose()?;
     let mut outcome = ShowOutcome {
         archive: ArchiveView::of(&archive, file.length()),
@@ -198,9 +198,9 @@ fn describe_entry(round: &RoundView, entry: &EntryView) -> String {
         text.push_str("\nno picture\n");
         return text;
     };
-    let rows = picture.all().map(|(name, rendition)| {
+    let rows = picture.iter().map(|(size, rendition)| {
         vec![
-            name.to_owned(),
+            size.as_str().to_owned(),
             rendition.media_type.to_owned(),
             format!("{} x {}", rendition.width_px, rendition.height_px),
             rendition.file_bytes.to_string(),

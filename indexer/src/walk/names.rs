@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use unicode_normalization::UnicodeNormalization;
-use wakashu_archive::MAX_RANK;
+use wakashu_archive::Rank;
 
 use super::json::Fault;
 
@@ -90,9 +90,9 @@ pub(crate) fn rank_name(name: &str) -> RankName {
     if written_name.is_empty() {
         return misspelt("name after the rank is missing", suggestion);
     }
-    match written.parse::<u32>() {
-        Ok(rank) if rank <= MAX_RANK => RankName::Rank(rank),
-        _ => misspelt("rank is too large", suggestion),
+    match written.parse::<Rank>() {
+        Ok(rank) => RankName::Rank(rank.get()),
+        Err(_) => misspelt("rank is too large", suggestion),
     }
 }
 

@@ -182,7 +182,7 @@ mod tests {
             let draft = entry(filler);
             assert_eq!(shown_bytes(&draft) <= MAX_ENTRY_TEXT_BYTES, fits);
             let mut writer = Writer::new(Vec::new()).unwrap();
-            writer.begin_round(RoundDraft { title: "第1回".into(), period: None }).unwrap();
+            writer.begin_round(RoundDraft { title: "第1回".into(), ..RoundDraft::default() }).unwrap();
             let written = writer
                 .entry(draft)
                 .and_then(|()| writer.finish(String::new(), String::new(), ContentHash::of(b"")).map(|_| ()));

@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use wakashu_archive::{ContentHash, Reference, Trailer};
+use wakashu_archive::{
+    Archive, ColumnName, ContentHash, ReadAt as _, Reference, Section, SectionKind, SectionTable,
+    TRAILER_BYTES, Trailer,
+};
 use wakashu_indexer::cmd::check::{CheckOutcome, CheckRequest, check};
 use wakashu_indexer::report::Report;
 
@@ -93,15 +96,12 @@ fn a_name_that_is_another_digest_is_noticed() {
     assert_eq!(checked(&plain).tally.errors, 0);
 }
 
-/// Writes columns, root and trailer anew after the last page, every hash right.
+/// Writes columns, root, table and trailer anew after the last page, every hash right.
 fn with_tail(bytes: &[u8], columns: [&[u8]; 3], gap: &[u8]) -> Vec<u8> {
-    let mut trailer = Trailer::decode(bytes, bytes.len() as u64).unwrap();
-    let span = |reference: &Reference| {
-        let start = usize::try_from(reference.offset).unwrap();
-        start..start + usize::try_from(reference.length).unwrap()
-    };
-    let root = bytes[span(&trailer.root)].to_vec();
-    let mut crafted = bytes[..usize::try_from(trailer.text_column.unwrap().offset).unwrap()].to_vec();
+    let archive = Archive::open(bytes).unwrap();
+    let root = bytes.read_at(archive.table().find(SectionKind::ROOT).unwrap().span()).unwrap();
+    let first_column = archive.column(ColumnName::Text).unwrap();
+    let mut crafted = bytes[..usize::try_from(first_column.offset).unwrap()].to_vec();
     let mut append = |part: &[u8]| {
         let reference = Reference {
             offset: crafted.len() as u64,
@@ -111,24 +111,55 @@ fn with_tail(bytes: &[u8], columns: [&[u8]; 3], gap: &[u8]) -> Vec<u8> {
         crafted.extend_from_slice(part);
         reference
     };
-    let [text, prompt, honka] = columns;
-    trailer.text_column = Some(append(text));
-    trailer.prompt_column = Some(append(prompt));
-    trailer.honka_column = Some(append(honka));
+    let mut sections = Vec::new();
+    for (name, column) in ColumnName::ALL.into_iter().zip(columns) {
+        let reference = append(column);
+        sections.push(Section { kind: name.kind(), must_be_understood: false, reference });
+    }
     append(gap);
-    trailer.root = append(&root);
-    trailer.total_length = (crafted.len() + 256) as u64;
-    crafted.extend_from_slice(&trailer.encode());
-    crafted
+    let reference = append(&root);
+    sections.push(Section { kind: SectionKind::ROOT, must_be_understood: true, reference });
+    closed(crafted, sections)
+}
+
+/// Ends a file with a section table and a trailer.
+fn closed(mut file: Vec<u8>, sections: Vec<Section>) -> Vec<u8> {
+    let table = SectionTable::new(sections).encode();
+    file.extend_from_slice(&table);
+    let total_length = (file.len() + TRAILER_BYTES) as u64;
+    file.extend_from_slice(&Trailer::encode(total_length, &table));
+    file
 }
 
 fn columns_of(bytes: &[u8]) -> [&[u8]; 3] {
-    let trailer = Trailer::decode(bytes, bytes.len() as u64).unwrap();
-    [trailer.text_column, trailer.prompt_column, trailer.honka_column].map(|column| {
-        let column = column.unwrap();
+    let archive = Archive::open(bytes).unwrap();
+    ColumnName::ALL.map(|name| {
+        let column = archive.column(name).unwrap();
         let start = usize::try_from(column.offset).unwrap();
         &bytes[start..start + usize::try_from(column.length).unwrap()]
     })
+}
+
+#[test]
+fn a_section_of_a_later_build_is_hashed_or_refused() {
+    let place = Place::small();
+    let bytes = fs::read(place.build()).unwrap();
+    let archive = Archive::open(bytes.as_slice()).unwrap();
+    let later = |must_be_understood: bool, hash: ContentHash| {
+        let body = usize::try_from(archive.trailer().table().offset).unwrap();
+        let reference = Reference { offset: body as u64, length: 5, hash };
+        let mut sections = archive.table().sections().to_vec();
+        sections.push(Section { kind: SectionKind(*b"late"), must_be_understood, reference });
+        let path = place.path().join("later.wakashu");
+        fs::write(&path, closed([&bytes[..body], b"later"].concat(), sections)).unwrap();
+        let outcome = checked(&path);
+        outcome.problems.into_iter().map(|problem| problem.message).collect::<Vec<_>>()
+    };
+    assert!(later(false, ContentHash::of(b"later")).is_empty());
+    let damaged = later(false, ContentHash::of(b"other"));
+    assert!(damaged.len() == 1 && damaged[0].contains("hash is"), "{damaged:?}");
+    let refused = later(true, ContentHash::of(b"later"));
+    assert!(refused.len() == 1 && refused[0].contains("update this program"), "{refused:?}");
 }
 
 #[test]

@@ -84,7 +84,7 @@ pub fn archive(folder: &Path, name: &str, picture_bytes: usize) -> (PathBuf, Wri
     };
     let path = folder.join(format!("{name}.wakashu"));
     let mut writer = Writer::new(std::fs::File::create(&path).unwrap()).unwrap();
-    writer.begin_round(RoundDraft { title: "第1回".to_owned(), period: None }).unwrap();
+    writer.begin_round(RoundDraft { title: "第1回".to_owned(), ..RoundDraft::default() }).unwrap();
     let entry =
         EntryDraft { rank: 1, poem: name.to_owned(), picture: Some(picture), ..EntryDraft::default() };
     writer.entry(entry).unwrap();

@@ -4,9 +4,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use wakashu_archive::{
-    Archive, ArchiveError, ArchivedEntry, ArchivedPicture, CHUNK_ENTRIES, Column, ContentHash, EntryDraft,
-    Keys, MAX_RANK, MediaType, Opening, Period, PictureDraft, RenditionDraft, RoundDraft, Span, Trailer,
-    Writer, finder, title_key, unescape, verify_original, verify_rendition,
+    Archive, ArchiveError, ArchivedEntry, ArchivedPicture, CHUNK_ENTRIES, Column, ColumnName, ContentHash,
+    EntryDraft, Keys, MAX_RANK, MediaType, Period, PictureDraft, RenditionDraft, RoundDraft, RoundExtra,
+    Span, Writer, finder, title_key, unescape, verify_original, verify_rendition,
 };
 
 use crate::repair::with_right_hashes;
@@ -44,17 +44,21 @@ pub fn sample() -> Vec<u8> {
     };
     let mut writer = Writer::new(Vec::new()).unwrap();
     writer
-        .begin_round(RoundDraft { title: "第1回".to_owned(), period: Period::parse("2025年4月").ok() })
+        .begin_round(RoundDraft {
+            title: "第1回".to_owned(),
+            period: Period::parse("2025年4月").ok(),
+            extras: vec![RoundExtra { title: "お題".to_owned(), text: "春".to_owned() }],
+        })
         .unwrap();
     (1..=3).for_each(|rank| writer.entry(entry(rank)).unwrap());
-    writer.begin_round(RoundDraft { title: "番外編".to_owned(), period: None }).unwrap();
+    writer.begin_round(RoundDraft { title: "番外編".to_owned(), ..RoundDraft::default() }).unwrap();
     writer.entry(entry(7)).unwrap();
     writer.finish("歌集".to_owned(), "説明".to_owned(), ContentHash::of(b"")).unwrap().1
 }
 
 /// Reads everything a file names and checks what readers rely on.
 fn walk(file: &[u8]) -> Result<(), ArchiveError> {
-    let archive = open(file)?;
+    let archive = Archive::open(file)?;
     for round in archive.root().rounds.iter() {
         // A crafted key makes its round hard to find; `check` says so.
         if round.key == title_key(&round.title) {
@@ -87,7 +91,7 @@ fn walk(file: &[u8]) -> Result<(), ArchiveError> {
             }
         }
     }
-    for reference in archive.trailer().columns() {
+    for reference in ColumnName::ALL.into_iter().filter_map(|name| archive.column(name)) {
         let entries = archive.root().entries.to_native();
         if let Ok(column) = Column::open(&reference, &part(file, reference.span()), entries) {
             check_keys(column.exact());
@@ -95,18 +99,6 @@ fn walk(file: &[u8]) -> Result<(), ArchiveError> {
         }
     }
     Ok(())
-}
-
-fn open(file: &[u8]) -> Result<Archive, ArchiveError> {
-    let length = file.len() as u64;
-    match Archive::from_tail(file, length) {
-        Err(ArchiveError::NotAnArchive { .. }) => {
-            Err(Trailer::explain_missing(file.get(..8).unwrap_or(file), length))
-        }
-        Err(error) => Err(error),
-        Ok(Opening::Ready(archive)) => Ok(archive),
-        Ok(Opening::NeedRoot(_)) => panic!("the whole file was given"),
-    }
 }
 
 /// What is spliced into answers must be the inside of a JSON string, whole and in parts.

@@ -4,8 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rkyv::rancor;
 use wakashu_archive::{
-    Chunk, ContentHash, Entry, Extra, HEAD_MAGIC, MediaType, Page, Picture, Reference, Rendition, Root,
-    Round, TRAILER_BYTES, TextRange, Trailer,
+    Chunk, ColumnName, ContentHash, Entry, Extra, HEAD_MAGIC, MediaType, Page, Picture, Reference, Rendition,
+    Root, Round, Section, SectionKind, SectionTable, TRAILER_BYTES, TextRange, Trailer,
 };
 
 /// A crafted archive and what a reader says of it.
@@ -39,7 +39,7 @@ pub enum Reach {
 /// Returns every attack.
 #[must_use]
 pub fn attacks() -> Vec<Attack> {
-    [spans(), overlaps(), hashes(), roots(), pages(), pictures()].into_iter().flatten().collect()
+    [spans(), overlaps(), hashes(), tables(), roots(), pages(), pictures()].into_iter().flatten().collect()
 }
 
 /// A PNG of one grey pixel.
@@ -59,7 +59,8 @@ struct Craft<'a> {
     page_bytes: Step<'a, Vec<u8>>,
     root: Step<'a, Root>,
     root_bytes: Step<'a, Vec<u8>>,
-    trailer: Step<'a, Trailer>,
+    sections: Step<'a, Vec<Section>>,
+    table_bytes: Step<'a, Vec<u8>>,
 }
 
 /// A change to a section before it is hashed.
@@ -73,7 +74,8 @@ impl Default for Craft<'_> {
             page_bytes: Box::new(|_| {}),
             root: Box::new(|_| {}),
             root_bytes: Box::new(|_| {}),
-            trailer: Box::new(|_| {}),
+            sections: Box::new(|_| {}),
+            table_bytes: Box::new(|_| {}),
         }
     }
 }
@@ -100,6 +102,7 @@ impl Craft<'_> {
                 title,
                 number: Some(number),
                 period: None,
+                extras: Vec::new(),
                 entries: 1,
                 pictures: 1,
                 chunks: vec![chunk],
@@ -116,12 +119,14 @@ impl Craft<'_> {
         (self.root)(&mut root);
         let mut bytes = rkyv::to_bytes::<rancor::Error>(&root).expect("a root").to_vec();
         (self.root_bytes)(&mut bytes);
-        let root = append(&mut file, &bytes);
+        let reference = append(&mut file, &bytes);
+        let mut sections = vec![Section { kind: SectionKind::ROOT, must_be_understood: true, reference }];
+        (self.sections)(&mut sections);
+        let mut table = SectionTable::new(sections).encode();
+        (self.table_bytes)(&mut table);
+        file.extend_from_slice(&table);
         let total_length = (file.len() + TRAILER_BYTES) as u64;
-        let mut trailer =
-            Trailer { total_length, root, text_column: None, prompt_column: None, honka_column: None };
-        (self.trailer)(&mut trailer);
-        file.extend_from_slice(&trailer.encode());
+        file.extend_from_slice(&Trailer::encode(total_length, &table));
         file
     }
 }
@@ -170,12 +175,16 @@ fn first_page(root: &mut Root) -> &mut Reference {
 
 /// Spans out of bounds, huge, or wrapping around.
 fn spans() -> Vec<Attack> {
-    const LEAVES: &str = "a span leaves the file";
+    const LEAVES: &str = "a section's span leaves the file";
     const PAGE_LEAVES: &str = "a page's span leaves the file";
     const PICTURE_LEAVES: &str = "a picture's span leaves the file";
-    let trailer = |name, step: fn(&mut Trailer)| Attack {
+    let root = |name, step: fn(&mut Reference)| Attack {
         name,
-        file: Craft { trailer: Box::new(step), ..Craft::default() }.file(),
+        file: Craft {
+            sections: Box::new(move |sections| step(&mut sections[0].reference)),
+            ..Craft::default()
+        }
+        .file(),
         reaches: Reach::Nothing,
         reader_says: LEAVES,
         check_says: LEAVES,
@@ -196,13 +205,25 @@ fn spans() -> Vec<Attack> {
         check_says: PICTURE_LEAVES,
     };
     vec![
-        trailer("the root lies beyond the end", |trailer| trailer.root.offset = trailer.total_length),
-        trailer("the root covers the trailer", |trailer| trailer.root.length += 256),
-        trailer("the root covers the head", |trailer| trailer.root.offset = 0),
-        trailer("the root's end wraps around", |trailer| trailer.root.length = u64::MAX),
-        trailer("a column is huge", |trailer| {
-            trailer.text_column = Some(Reference { offset: 8, length: u64::MAX - 8, hash: ELSEWHERE });
-        }),
+        root("the root lies beyond the end", |root| root.offset = 1 << 40),
+        root("the root covers the table", |root| root.length += 56),
+        root("the root covers the head", |root| root.offset = 0),
+        root("the root's end wraps around", |root| root.length = u64::MAX),
+        Attack {
+            name: "a column is huge",
+            file: Craft {
+                sections: Box::new(|sections| {
+                    let reference = Reference { offset: 8, length: u64::MAX - 8, hash: ELSEWHERE };
+                    let kind = ColumnName::Text.kind();
+                    sections.push(Section { kind, must_be_understood: false, reference });
+                }),
+                ..Craft::default()
+            }
+            .file(),
+            reaches: Reach::Nothing,
+            reader_says: LEAVES,
+            check_says: LEAVES,
+        },
         page("a page lies beyond the end", |root| first_page(root).offset = 1 << 40),
         page("a page's end wraps around", |root| first_page(root).length = u64::MAX),
         page("a page is huge", |root| first_page(root).length = 1 << 32),
@@ -303,8 +324,11 @@ fn hashes() -> Vec<Attack> {
     vec![
         Attack {
             name: "the root's hash is wrong",
-            file: Craft { trailer: Box::new(|trailer| trailer.root.hash = ELSEWHERE), ..Craft::default() }
-                .file(),
+            file: Craft {
+                sections: Box::new(|sections| sections[0].reference.hash = ELSEWHERE),
+                ..Craft::default()
+            }
+            .file(),
             reaches: Reach::Nothing,
             reader_says: "hash is",
             check_says: "hash is",
@@ -361,6 +385,62 @@ fn hashes() -> Vec<Attack> {
     ]
 }
 
+/// Section tables that break the rules of tables.
+fn tables() -> Vec<Attack> {
+    let refused = |name, says, step: fn(&mut Vec<u8>)| Attack {
+        name,
+        file: Craft { table_bytes: Box::new(step), ..Craft::default() }.file(),
+        reaches: Reach::Nothing,
+        reader_says: says,
+        check_says: says,
+    };
+    vec![
+        refused("the table is empty", "no root is named", Vec::clear),
+        refused("the table ends in half a row", "the section table has an impossible length", |table| {
+            table.truncate(50);
+        }),
+        refused("the table names 65 sections", "the section table has an impossible length", |table| {
+            *table = table.repeat(65);
+        }),
+        refused("the table names the root twice", "the sections do not ascend by kind", |table| {
+            *table = table.repeat(2);
+        }),
+        refused("the sections descend", "the sections do not ascend by kind", |table| {
+            let mut second = table.clone();
+            second[..4].copy_from_slice(b"aaaa");
+            second[4] = 0;
+            table.extend_from_slice(&second);
+        }),
+        refused("a section has an unknown flag", "flags that this version does not know", |table| {
+            table[4] |= 2;
+        }),
+        refused("the root is of another kind", "no root is named", |table| {
+            table[..4].copy_from_slice(b"toor");
+            table[4] = 0;
+        }),
+        refused("a section must be understood and is not", "does not understand", |table| {
+            table[..4].copy_from_slice(b"toor");
+        }),
+        Attack {
+            name: "a section nobody knows has a wrong hash",
+            file: Craft {
+                sections: Box::new(|sections| {
+                    let root = sections[0].reference;
+                    let reference =
+                        Reference { hash: ELSEWHERE, length: 0, offset: root.offset + root.length };
+                    let kind = SectionKind(*b"zzzz");
+                    sections.push(Section { kind, must_be_understood: false, reference });
+                }),
+                ..Craft::default()
+            }
+            .file(),
+            reaches: Reach::Everything,
+            reader_says: "",
+            check_says: "hash is",
+        },
+    ]
+}
+
 /// Roots whose tables do not fit together.
 fn roots() -> Vec<Attack> {
     let refused = |name, says, step: fn(&mut Root)| Attack {
@@ -407,6 +487,12 @@ fn pages() -> Vec<Attack> {
     let mut attacks = vec![
         refused("a quote is not escaped", RANGE, |entry| entry.text = entry.text.replace('@', "\"")),
         refused("a line break is not escaped", RANGE, |entry| entry.text = entry.text.replace('@', "\n")),
+        refused("an escape has a sign for a digit", RANGE, |entry| {
+            entry.text = entry.text.replace("\\n", "\\u00+1")
+        }),
+        refused("an escape is not in the form of the writer", RANGE, |entry| {
+            entry.text = entry.text.replace("\\n", "\\u000A");
+        }),
         refused("the text ends in half an escape", "an entry's text is not JSON-escaped", |entry| {
             entry.text.push('\\');
         }),

@@ -4,7 +4,8 @@
 
 use rkyv::rancor;
 use wakashu_archive::{
-    ArchivedPage, ArchivedReference, ArchivedRoot, ContentHash, Span, TRAILER_BYTES, Trailer, VERSION,
+    ArchivedPage, ArchivedReference, ArchivedRoot, ContentHash, SectionKind, SectionTable, Span,
+    TRAILER_BYTES, Trailer, VERSION,
 };
 
 /// The end of every archive: version and closing mark.
@@ -20,9 +21,19 @@ pub fn with_right_hashes(file: &[u8]) -> Vec<u8> {
     file[trailer_at..trailer_at + 8].copy_from_slice(&(length as u64).to_le_bytes());
     file[length - 10..length - 8].copy_from_slice(&VERSION.to_le_bytes());
     file[length - 8..].copy_from_slice(&CLOSING);
-    let Ok(mut trailer) = Trailer::decode(&file, length as u64) else { return file };
+    let Ok(trailer) = Trailer::decode(&file, length as u64) else { return file };
+    let close = |file: &mut Vec<u8>, table: &[u8]| {
+        file.truncate(trailer_at - table.len());
+        file.extend_from_slice(table);
+        file.extend_from_slice(&Trailer::encode(length as u64, table));
+    };
+    let table = part(&file, trailer.table().span()).unwrap_or_default().to_vec();
+    close(&mut file, &table);
+    let Ok(trailer) = Trailer::decode(&file, length as u64) else { return file };
+    let Ok(sections) = SectionTable::decode(&trailer, &table) else { return file };
+    let root = sections.find(SectionKind::ROOT).map(|root| root.span());
 
-    let pages = references_in_root(&file, trailer.root.span());
+    let pages = root.map(|root| references_in_root(&file, root)).unwrap_or_default();
     for (_, page) in &pages {
         for (place, picture) in references_in_page(&file, *page) {
             set_hash(&mut file, place, picture);
@@ -32,11 +43,11 @@ pub fn with_right_hashes(file: &[u8]) -> Vec<u8> {
     for (place, page) in pages {
         set_hash(&mut file, place, page);
     }
-    let columns = [&mut trailer.text_column, &mut trailer.prompt_column, &mut trailer.honka_column];
-    for reference in columns.into_iter().flatten().chain([&mut trailer.root]) {
-        reference.hash = ContentHash::of(part(&file, reference.span()).unwrap_or_default());
+    let mut sections = sections.sections().to_vec();
+    for section in &mut sections {
+        section.reference.hash = ContentHash::of(part(&file, section.reference.span()).unwrap_or_default());
     }
-    file[trailer_at..].copy_from_slice(&trailer.encode());
+    close(&mut file, &SectionTable::new(sections).encode());
     file
 }
 
@@ -55,7 +66,8 @@ fn references_in_page(file: &[u8], page: Span) -> Vec<Place> {
     let Ok(page) = rkyv::access::<ArchivedPage, rancor::Error>(bytes) else { return Vec::new() };
     let pictures = page.entries.iter().filter_map(|entry| entry.picture.as_ref());
     let renditions = pictures.flat_map(|picture| {
-        picture.renditions().map(|(_, rendition)| rendition).into_iter().chain(picture.original.as_ref())
+        let all: Vec<_> = picture.as_ref().iter().map(|(_, rendition)| *rendition).collect();
+        all
     });
     renditions.map(|rendition| (place_of_hash(file, &rendition.stored), rendition.span())).collect()
 }

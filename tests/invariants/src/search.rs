@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_segmentation::UnicodeSegmentation as _;
-use wakashu_archive::{Column, ContentHash, EntryDraft, RoundDraft, SearchKey, Writer, finder};
+use wakashu_archive::{Column, ColumnName, ContentHash, EntryDraft, RoundDraft, SearchKey, Writer, finder};
 
 /// Takes the first line for a query and the rest for a poem.
 pub fn search(bytes: &[u8]) {
@@ -48,7 +48,7 @@ fn parts_find_the_whole(query: &str, poem: &str) {
 /// The indexer's columns and the function's keys are the same.
 fn columns_hold_the_keys(query: &str, poem: &str) {
     let mut writer = Writer::new(Vec::new()).unwrap();
-    writer.begin_round(RoundDraft { title: "第1回".to_owned(), period: None }).unwrap();
+    writer.begin_round(RoundDraft { title: "第1回".to_owned(), ..RoundDraft::default() }).unwrap();
     for (rank, poem) in (1..).zip([poem, query]) {
         writer.entry(EntryDraft { rank, poem: poem.to_owned(), ..EntryDraft::default() }).unwrap();
     }
@@ -57,7 +57,7 @@ fn columns_hold_the_keys(query: &str, poem: &str) {
         assert!(poem.len() > 100_000 || query.len() > 100_000);
         return;
     };
-    let reference = written.trailer.text_column.expect("a column of texts");
+    let reference = written.table.column(ColumnName::Text).expect("a column of texts");
     let start = usize::try_from(reference.offset).unwrap();
     let bytes = Bytes::copy_from_slice(&file[start..start + usize::try_from(reference.length).unwrap()]);
     let column = Column::open(&reference, &bytes, 2).expect("the column just written");

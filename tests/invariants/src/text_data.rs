@@ -2,9 +2,7 @@
 
 use bytes::Bytes;
 use serde_json::json;
-use wakashu_archive::{
-    Archive, ContentHash, EntryDraft, MAX_ENTRY_TEXT_BYTES, Opening, RoundDraft, Writer, unescape,
-};
+use wakashu_archive::{Archive, ContentHash, EntryDraft, MAX_ENTRY_TEXT_BYTES, RoundDraft, Writer, unescape};
 use wakashu_indexer::walk::parse_text_data;
 
 const RANK: u32 = 12;
@@ -41,12 +39,10 @@ fn written(draft: &EntryDraft) -> String {
 
 fn is_stored(draft: &EntryDraft) {
     let mut writer = Writer::new(Vec::new()).unwrap();
-    writer.begin_round(RoundDraft { title: "第1回".to_owned(), period: None }).unwrap();
+    writer.begin_round(RoundDraft { title: "第1回".to_owned(), ..RoundDraft::default() }).unwrap();
     writer.entry(draft.clone()).expect("an accepted entry is written");
     let (_, file) = writer.finish(String::new(), String::new(), ContentHash::of(b"")).expect("an archive");
-    let Ok(Opening::Ready(archive)) = Archive::from_tail(&file, file.len() as u64) else {
-        panic!("an archive just written does not open");
-    };
+    let archive = Archive::open(file.as_slice()).expect("an archive just written");
     let chunk = &archive.root().rounds[0].chunks[0];
     let span = chunk.page.span();
     let page = &file[usize::try_from(span.offset).unwrap()..usize::try_from(span.end()).unwrap()];

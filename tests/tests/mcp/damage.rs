@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use wakashu_archive::{Archive, Opening, Span};
+use wakashu_archive::{
+    Archive, ColumnName, ContentHash, Reference, Section, SectionKind, SectionTable, Span, TRAILER_BYTES,
+    Trailer,
+};
 use wakashu_tests::{Collection, HttpRequest, Server, call, legacy, modern, poem};
 
 use crate::fixture::TINY;
@@ -20,13 +23,7 @@ fn collection() -> Collection {
 
 fn open(path: &Path) -> (Archive, Bytes) {
     let whole = Bytes::from(std::fs::read(path).unwrap());
-    match Archive::from_tail(&whole, whole.len() as u64).unwrap() {
-        Opening::Ready(archive) => (archive, whole),
-        Opening::NeedRoot(trailer) => {
-            let root = whole.slice(range(trailer.root.span()));
-            (Archive::with_root(trailer, root).unwrap(), whole)
-        }
-    }
+    (Archive::open(&*whole).unwrap(), whole)
 }
 
 fn range(span: Span) -> std::ops::Range<usize> {
@@ -141,7 +138,7 @@ fn a_damaged_picture_is_said_to_be_missing_and_its_text_stays() {
 fn a_damaged_column_takes_down_its_own_search_and_nothing_else() {
     let collection = collection();
     let path = collection.write();
-    let column = open(&path).0.trailer().text_column.unwrap();
+    let column = open(&path).0.column(ColumnName::Text).unwrap();
     let mut server = Server::serve(&damaged(&path, column.span()));
     for _ in 0..2 {
         for request in tool("search_poems", &json!({ "query": "歌" })) {
@@ -168,18 +165,56 @@ fn a_damaged_column_takes_down_its_own_search_and_nothing_else() {
 /// Writes the archive without its search columns; the format leaves them optional.
 fn without_columns(path: &Path) -> PathBuf {
     let (archive, whole) = open(path);
-    let mut trailer = archive.trailer().clone();
-    let columns = trailer.columns().map(|column| column.span());
-    let from = columns.map(|span| span.offset).min().unwrap();
+    let root = archive.table().find(SectionKind::ROOT).unwrap();
+    let from = ColumnName::ALL.map(|name| archive.column(name).unwrap().offset).into_iter().min().unwrap();
     let mut bytes = whole.slice(..usize::try_from(from).unwrap()).to_vec();
-    bytes.extend_from_slice(&whole[range(trailer.root.span())]);
-    trailer.root.offset = from;
-    trailer.total_length = bytes.len() as u64 + trailer.span().length;
-    (trailer.text_column, trailer.prompt_column, trailer.honka_column) = (None, None, None);
-    bytes.extend_from_slice(&trailer.encode());
+    bytes.extend_from_slice(&whole[range(root.span())]);
+    let reference = Reference { offset: from, ..root };
+    let section = Section { kind: SectionKind::ROOT, must_be_understood: true, reference };
     let bare = path.with_file_name("bare.wakashu");
-    std::fs::write(&bare, bytes).unwrap();
+    std::fs::write(&bare, closed(bytes, vec![section])).unwrap();
     bare
+}
+
+/// Ends a file with a section table and a trailer.
+fn closed(mut bytes: Vec<u8>, sections: Vec<Section>) -> Vec<u8> {
+    let table = SectionTable::new(sections).encode();
+    bytes.extend_from_slice(&table);
+    let total_length = (bytes.len() + TRAILER_BYTES) as u64;
+    bytes.extend_from_slice(&Trailer::encode(total_length, &table));
+    bytes
+}
+
+/// Writes the archive with columns that say they hold other keys than this build makes; every hash is right.
+fn with_other_keys(path: &Path) -> PathBuf {
+    let (archive, whole) = open(path);
+    let mut bytes = whole.slice(..usize::try_from(archive.trailer().table().offset).unwrap()).to_vec();
+    let mut sections = archive.table().sections().to_vec();
+    for section in sections.iter_mut().filter(|section| section.kind != SectionKind::ROOT) {
+        let column = range(section.reference.span());
+        bytes[column.start + 12..column.start + 14].copy_from_slice(&77_u16.to_le_bytes());
+        section.reference.hash = ContentHash::of(&bytes[column]);
+    }
+    let other = path.with_file_name("other-keys.wakashu");
+    std::fs::write(&other, closed(bytes, sections)).unwrap();
+    other
+}
+
+#[test]
+fn an_archive_with_other_keys_is_served_and_says_that_search_needs_a_rebuild() {
+    let collection = collection();
+    let mut server = Server::serve(&with_other_keys(&collection.write()));
+    for query in ["歌", "prompt:picture", "account:@poet1 honka:example"] {
+        for request in tool("search_poems", &json!({ "query": query })) {
+            let reply = server.send(&request);
+            let text = &reply.texts()[0];
+            assert!(reply.is_tool_error() && text.contains("作り直すまで歌を探せません"), "{text}");
+        }
+    }
+    for request in tool("get_wakashu_ranking", &json!({ "round_title": "1" })) {
+        assert_eq!(server.send(&request).pictures().len(), 3);
+    }
+    assert!(server.is_alive());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Search over a bucket: a column is fetched once, when it is first needed, and only if there is room for it.
 
 use serde_json::json;
+use wakashu_archive::ColumnName;
 use wakashu_archive::Span;
 use wakashu_bench::{Shape, write_archive};
 use wakashu_tests::{HttpRequest, call};
@@ -22,7 +23,8 @@ fn a_column_is_fetched_once_and_on_the_first_search() {
     // As many entries as one page holds, so that every hit is on a page that is known.
     write_archive(&path, &[Shape { rounds: 1, entries: 32, picture_bytes: 5_000 }]).unwrap();
     let (archive, _) = open(&path);
-    let columns = archive.trailer().columns().map(|column| range(column.span()));
+    let columns = ColumnName::ALL.map(|name| archive.column(name).unwrap());
+    let columns = columns.iter().map(|column| range(column.span()));
     let [text, prompt, honka] = columns.collect::<Vec<_>>().try_into().unwrap();
     let store = Store::with(&path);
     let server = store.serve(&[("WAKASHU_REFRESH_SECONDS", "86400")]);
@@ -56,7 +58,7 @@ fn a_column_that_does_not_fit_is_not_fetched() {
     let (_folder, path) = folder();
     write_archive(&path, &[Shape { rounds: 1, entries: 6_000, picture_bytes: 0 }]).unwrap();
     let (archive, _) = open(&path);
-    let column = archive.trailer().text_column.unwrap();
+    let column = archive.column(ColumnName::Text).unwrap();
     assert!(column.length > 1 << 20, "{}", column.length);
     let store = Store::with(&path);
     let mut server = store.serve(&[("WAKASHU_CACHE_BYTES", "1048576")]);

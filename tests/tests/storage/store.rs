@@ -7,7 +7,7 @@ use std::process::Command;
 use bytes::Bytes;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
-use wakashu_archive::{Archive, Opening, Span};
+use wakashu_archive::{Archive, Span};
 use wakashu_tests::{Server, program};
 
 use crate::fault_proxy::{Exchange, FaultProxy};
@@ -104,13 +104,7 @@ pub(crate) fn folder() -> (TempDir, PathBuf) {
 /// Opens an archive as a reader would, with all its bytes.
 pub(crate) fn open(path: &Path) -> (Archive, Bytes) {
     let whole = Bytes::from(std::fs::read(path).unwrap());
-    match Archive::from_tail(&whole, whole.len() as u64).unwrap() {
-        Opening::Ready(archive) => (archive, whole),
-        Opening::NeedRoot(trailer) => {
-            let root = part(&whole, trailer.root.span());
-            (Archive::with_root(trailer, root).unwrap(), whole)
-        }
-    }
+    (Archive::open(&*whole).unwrap(), whole)
 }
 
 pub(crate) fn part(whole: &Bytes, span: Span) -> Bytes {

@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use wakashu_archive::{
-    Archive, ArchiveError, ArchivedChunk, ArchivedEntry, ArchivedPicture, ArchivedRendition, ArchivedRound,
-    CHUNK_ENTRIES, ContentHash, HEAD_MAGIC, PageView, Period, Span, Trailer, decode_picture, round_number,
-    title_key, unescape, verify_original, verify_rendition,
+    Archive, ArchiveError, ArchivedChunk, ArchivedEntry, ArchivedRendition, ArchivedRound, CHUNK_ENTRIES,
+    ColumnName, ContentHash, HEAD_MAGIC, KEYS_VERSION, PageView, Period, SectionKind, Size, Span, Trailer,
+    decode_picture, round_number, title_key, unescape, verify_original, verify_rendition,
 };
 
 use super::columns::Columns;
@@ -28,8 +28,8 @@ const DAMAGED_HINT: &str = "copy the archive again, or build it again";
 
 /// What a rendition may measure: longest edge in pixels, bytes. Stated here once more, apart from the code that makes
 /// renditions: a check that asks the maker proves little.
-const LIMITS: [(&str, u32, u32); 3] =
-    [("small", 512, 40_000), ("medium", 1092, 220_000), ("large", 1568, 700_000)];
+const LIMITS: [(Size, u32, u32); 3] =
+    [(Size::Small, 512, 40_000), (Size::Medium, 1092, 220_000), (Size::Large, 1568, 700_000)];
 
 /// Most pixels of a rendition, from its longest edge; no more are decoded, whatever it says of itself.
 const MAX_RENDITION_PIXELS: u64 = 1568 * 1568;
@@ -46,7 +46,7 @@ pub(super) fn check(
     let mut problems = Vec::new();
     let head = file.read(Span { offset: 0, length: file.length().min(HEAD_MAGIC.len() as u64) })?;
     let head_check = Trailer::check_head(&head);
-    let archive = match file.open_archive() {
+    let archive = match Archive::open(&file) {
         Ok(archive) => archive,
         Err(error @ ReadError::Io { .. }) => return Err(error),
         Err(ReadError::Archive(error)) => {
@@ -58,7 +58,9 @@ pub(super) fn check(
                 ArchiveError::NotAnArchive { .. } => {
                     problem.hint("name an archive, or a collection's directory")
                 }
-                ArchiveError::TooOld { .. } | ArchiveError::TooNew { .. } => problem,
+                ArchiveError::TooOld { .. }
+                | ArchiveError::TooNew { .. }
+                | ArchiveError::UnknownSection { .. } => problem,
                 _ => problem.hint(DAMAGED_HINT),
             });
             let mut outcome = outcome(Kind::Archive, target, problems);
@@ -97,7 +99,7 @@ pub(super) fn check(
     );
     drop(progress);
     let mut tiling = jobs.tiling;
-    check_tail(&archive, &mut tiling, &mut problems);
+    check_sections(&file, &archive, &mut tiling, &mut problems);
 
     let mut outcome = outcome(Kind::Archive, target, problems);
     outcome.digest = Some(archive.digest().to_string());
@@ -109,6 +111,11 @@ pub(super) fn check(
         outcome
             .not_checked
             .push("whether the search columns, which are large, hold the texts' keys".to_owned());
+    }
+    if let Some(found) = columns.other_keys {
+        outcome.not_checked.push(format!(
+            "whether the search columns hold the texts' keys: they hold keys {found}, this build makes {KEYS_VERSION}; build again to have them searched"
+        ));
     }
     outcome.not_checked.push("whether pictures carry metadata".to_owned());
     outcome.not_checked.push("whether it is what a collection holds now; build again and compare".to_owned());
@@ -162,13 +169,31 @@ fn check_root(archive: &Archive, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Columns, root and trailer lie after the last page.
-fn check_tail(archive: &Archive, tiling: &mut Tiling, problems: &mut Vec<Problem>) {
-    let trailer = archive.trailer();
-    for column in trailer.columns() {
-        problems.extend(tiling.section(column.span()).err().map(|gap| damaged("column", &gap)));
+/// Sections lie after the last page, in whatever order, then table and trailer. Those of unknown kind are hashed here; the
+/// others were verified when they were opened.
+fn check_sections(file: &ArchiveFile, archive: &Archive, tiling: &mut Tiling, problems: &mut Vec<Problem>) {
+    let mut sections = archive.table().sections().to_vec();
+    sections.sort_by_key(|section| section.reference.span());
+    for section in sections {
+        let place = format!("section `{}`", section.kind);
+        let span = section.reference.span();
+        problems.extend(tiling.section(span).err().map(|gap| damaged(&place, &gap)));
+        let known = section.kind == SectionKind::ROOT
+            || ColumnName::ALL.iter().any(|column| column.kind() == section.kind);
+        if known {
+            continue;
+        }
+        match file.hash(span) {
+            Ok(found) if found != section.reference.hash => {
+                problems
+                    .push(damaged(&place, &format!("hash is {found}, expected {}", section.reference.hash)));
+            }
+            Ok(_) => {}
+            Err(error) => problems.push(unreadable(&place, &error)),
+        }
     }
-    problems.extend(tiling.section(trailer.root.span()).err().map(|gap| damaged("root", &gap)));
+    let trailer = archive.trailer();
+    problems.extend(tiling.section(trailer.table().span()).err().map(|gap| damaged("section table", &gap)));
     problems.extend(tiling.section(trailer.span()).err().map(|gap| damaged("trailer", &gap)));
 }
 
@@ -258,13 +283,11 @@ impl<'a> Jobs<'a> {
             }
         }
         let mut pictures = Vec::new();
-        for group in Group::ALL {
+        for size in Size::ALL {
             for (position, entry) in page.entries.iter().enumerate() {
-                let Some(rendition) = entry.picture.as_ref().and_then(|picture| group.of(picture)) else {
-                    continue;
-                };
-                let place = group.place(round, entry);
-                problems.extend(group.check_limits(rendition).map(|message| damaged(&place, &message)));
+                let Some(rendition) = rendition_of(entry, size) else { continue };
+                let place = place_of(round, entry, size);
+                problems.extend(check_limits(rendition, size).map(|message| damaged(&place, &message)));
                 match self.tiling.rendition(rendition) {
                     Ok(Placed::New) => {}
                     Ok(Placed::Shared) => continue,
@@ -274,7 +297,7 @@ impl<'a> Jobs<'a> {
                 // a crafted file endless to check.
                 if self.tiling.is_first_look(rendition.span()) {
                     let page = page.clone();
-                    pictures.push(Job::Picture(PictureJob { page, position, group, place }));
+                    pictures.push(Job::Picture(PictureJob { page, position, size, place }));
                 }
             }
         }
@@ -335,71 +358,40 @@ fn check_entry(round: &ArchivedRound, entry: &ArchivedEntry, problems: &mut Vec<
     }
 }
 
-/// The groups in which a chunk's pictures are written.
-#[derive(Debug, Clone, Copy)]
-enum Group {
-    Small,
-    Medium,
-    Large,
-    Original,
+fn rendition_of(entry: &ArchivedEntry, size: Size) -> Option<&ArchivedRendition> {
+    entry.picture.as_ref()?.as_ref().get(size).copied()
 }
 
-impl Group {
-    const ALL: [Self; 4] = [Self::Small, Self::Medium, Self::Large, Self::Original];
+fn place_of(round: &ArchivedRound, entry: &ArchivedEntry, size: Size) -> String {
+    format!("{} {} {}", round.title.as_str(), entry.rank, size.as_str())
+}
 
-    fn of(self, picture: &ArchivedPicture) -> Option<&ArchivedRendition> {
-        match self {
-            Self::Small => Some(&picture.small),
-            Self::Medium => Some(&picture.medium),
-            Self::Large => Some(&picture.large),
-            Self::Original => picture.original.as_ref(),
-        }
+fn check_limits(rendition: &ArchivedRendition, size: Size) -> Option<String> {
+    let (_, edge_px, bytes) = LIMITS.iter().find(|(limited, ..)| *limited == size)?;
+    let (width, height) = (rendition.width_px.to_native(), rendition.height_px.to_native());
+    let found_bytes = rendition.file_bytes.to_native();
+    let patches = u64::from(width.div_ceil(28)) * u64::from(height.div_ceil(28));
+    if width.max(height) > *edge_px || patches > MAX_PATCHES {
+        return Some(format!(
+            "has {width} x {height} pixels; at most {edge_px} on an edge and {MAX_PATCHES} patches are allowed"
+        ));
     }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Small => "small",
-            Self::Medium => "medium",
-            Self::Large => "large",
-            Self::Original => "original",
-        }
-    }
-
-    fn place(self, round: &ArchivedRound, entry: &ArchivedEntry) -> String {
-        format!("{} {} {}", round.title.as_str(), entry.rank, self.name())
-    }
-
-    fn check_limits(self, rendition: &ArchivedRendition) -> Option<String> {
-        let (_, edge_px, bytes) = LIMITS.iter().find(|(name, ..)| *name == self.name())?;
-        let (width, height) = (rendition.width_px.to_native(), rendition.height_px.to_native());
-        let found_bytes = rendition.file_bytes.to_native();
-        let patches = u64::from(width.div_ceil(28)) * u64::from(height.div_ceil(28));
-        if width.max(height) > *edge_px || patches > MAX_PATCHES {
-            return Some(format!(
-                "has {width} x {height} pixels; at most {edge_px} on an edge and {MAX_PATCHES} patches are allowed"
-            ));
-        }
-        (found_bytes > *bytes).then(|| format!("has {found_bytes} bytes; at most {bytes} are allowed"))
-    }
+    (found_bytes > *bytes).then(|| format!("has {found_bytes} bytes; at most {bytes} are allowed"))
 }
 
 struct PictureJob {
     page: PageView,
     position: usize,
-    group: Group,
+    size: Size,
     place: String,
 }
 
 impl PictureJob {
     fn check(&self, file: &ArchiveFile, budget: &Budget, settings: &Settings) -> Result<(), Problem> {
         let entry = self.page.entries.get(self.position);
-        let Some(rendition) =
-            entry.and_then(|entry| entry.picture.as_ref()).and_then(|picture| self.group.of(picture))
-        else {
-            return Ok(());
-        };
+        let Some(rendition) = entry.and_then(|entry| rendition_of(entry, self.size)) else { return Ok(()) };
         let stored = file.stored(rendition).map_err(|error| unreadable(&self.place, &error))?;
-        let (bytes, max_pixels) = if matches!(self.group, Group::Original) {
+        let (bytes, max_pixels) = if self.size == Size::Original {
             verify_original(rendition, &stored).map_err(|error| damaged(&self.place, &error))?;
             (stored, settings.max_pixels)
         } else {
@@ -413,7 +405,7 @@ impl PictureJob {
         let settings = Settings { max_pixels, ..Settings::default() };
         let wrong = |problem: picture::Problem| match problem {
             // An original may have been built under a more generous limit.
-            picture::Problem::TooManyPixels { .. } if matches!(self.group, Group::Original) => {
+            picture::Problem::TooManyPixels { .. } if self.size == Size::Original => {
                 Problem::error(&self.place, problem.to_string()).hint(problem.hint())
             }
             problem => Problem::error(&self.place, problem.to_string()).hint("build the archive again"),

@@ -1,6 +1,6 @@
 //! Search columns: that they are whole, and that they hold the keys of the texts they stand for.
 
-use wakashu_archive::{Archive, ArchivedEntry, Column, Reference, SearchKey, unescape};
+use wakashu_archive::{Archive, ArchivedEntry, Column, ColumnName, KEYS_VERSION, SearchKey, unescape};
 
 use crate::archive_file::{ArchiveFile, ReadError};
 
@@ -15,6 +15,8 @@ pub(super) struct Columns {
     honka: Option<Column>,
     /// They are too large to be held beside the pages.
     pub(super) too_large: bool,
+    /// They hold keys that this build does not make, of this version.
+    pub(super) other_keys: Option<u16>,
 }
 
 impl Columns {
@@ -24,24 +26,27 @@ impl Columns {
         archive: &Archive,
         mut wrong: impl FnMut(&'static str, ReadError),
     ) -> Self {
-        let trailer = archive.trailer();
         let entries = archive.root().entries.to_native();
-        let total = trailer.columns().fold(0_u64, |sum, column| sum.saturating_add(column.length));
-        let too_large = total > MAX_HELD_BYTES;
-        let mut open = |name: &'static str, reference: Option<Reference>| {
-            let reference = reference?;
+        let lengths = ColumnName::ALL.iter().filter_map(|name| Some(archive.column(*name)?.length));
+        let too_large = lengths.fold(0, u64::saturating_add) > MAX_HELD_BYTES;
+        let mut other_keys = None;
+        let mut open = |name: ColumnName, called: &'static str| {
+            let reference = archive.column(name)?;
             let opened = file
                 .read(reference.span())
                 .and_then(|bytes| Ok(Column::open(&reference, &bytes, entries)?))
-                .map_err(|error| wrong(name, error));
-            opened.ok().filter(|_| !too_large)
+                .map_err(|error| wrong(called, error));
+            let opened = opened.ok()?;
+            if opened.keys_version() != KEYS_VERSION {
+                other_keys = Some(opened.keys_version());
+                return None;
+            }
+            Some(opened).filter(|_| !too_large)
         };
-        Self {
-            text: open("column of texts", trailer.text_column),
-            prompt: open("column of prompts", trailer.prompt_column),
-            honka: open("column of honka", trailer.honka_column),
-            too_large,
-        }
+        let text = open(ColumnName::Text, "column of texts");
+        let prompt = open(ColumnName::Prompt, "column of prompts");
+        let honka = open(ColumnName::Honka, "column of honka");
+        Self { text, prompt, honka, too_large, other_keys }
     }
 
     /// Returns the names of the columns that say something else of an entry than its page.

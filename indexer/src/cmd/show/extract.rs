@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use wakashu_archive::{
-    Archive, ArchivedEntry, ArchivedRendition, ArchivedRound, MAX_RANK, decode_picture, verify_original,
-    verify_rendition,
+    Archive, ArchivedEntry, ArchivedRendition, ArchivedRound, MAX_RANK, Size, decode_picture,
+    verify_original, verify_rendition,
 };
 
 use crate::archive_file::ArchiveFile;
@@ -67,13 +67,11 @@ impl Extraction<'_> {
         let Some(picture) = entry.picture.as_ref() else { return Ok(()) };
         fs::create_dir_all(directory)
             .with_context(|| format!("could not make `{}`", printable_path(directory)))?;
-        let renditions = picture.renditions().into_iter();
-        let original = picture.original.as_ref().map(|original| ("original", original));
-        for (name, rendition) in renditions.chain(original) {
+        for (size, rendition) in picture.as_ref().iter() {
             let rank = entry.rank.to_native();
             let extension = rendition.media_type().extension();
-            let path = directory.join(format!("{rank:06}-{name}.{extension}"));
-            match self.picture_bytes(rendition, name == "original").and_then(|bytes| keep(&path, &bytes)) {
+            let path = directory.join(format!("{rank:06}-{}.{extension}", size.as_str()));
+            match self.picture_bytes(rendition, size).and_then(|bytes| keep(&path, &bytes)) {
                 Ok(()) => paths.push(printable_path(&path)),
                 Err(message) => problems.push(Problem::error(PathBuf::from(&path), message)),
             }
@@ -81,9 +79,9 @@ impl Extraction<'_> {
         Ok(())
     }
 
-    fn picture_bytes(&self, rendition: &ArchivedRendition, raw: bool) -> Result<Vec<u8>, String> {
+    fn picture_bytes(&self, rendition: &ArchivedRendition, size: Size) -> Result<Vec<u8>, String> {
         let stored = self.file.stored(rendition).map_err(|error| error.to_string())?;
-        if raw {
+        if size == Size::Original {
             verify_original(rendition, &stored).map_err(|error| error.to_string())?;
             return Ok(stored.to_vec());
         }

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use wakashu_archive::{
-    Archive, ArchivedEntry, ArchivedPicture, ArchivedRendition, ArchivedRound, HEAD_MAGIC, Period,
-    TRAILER_BYTES, VERSION, unescape,
+    Archive, ArchivedEntry, ArchivedRendition, ArchivedRound, HEAD_MAGIC, Period, SectionKind, Sizes,
+    TRAILER_BYTES, unescape,
 };
 
 /// An archive at a glance.
@@ -36,15 +36,23 @@ impl ArchiveView {
         let rounds = || root.rounds.iter();
         let pages = || rounds().flat_map(|round| round.chunks.iter());
         let page_bytes: u64 = pages().fold(0, |sum, chunk| sum.saturating_add(chunk.page.span().length));
-        let column_bytes: u64 = trailer.columns().fold(0, |sum, column| sum.saturating_add(column.length));
+        let sections = archive.table().sections().iter();
+        let (roots, columns): (Vec<_>, Vec<_>) = sections
+            .map(|section| (section.kind, section.reference.length))
+            .partition(|(kind, _)| *kind == SectionKind::ROOT);
+        let total = |sections: &[(SectionKind, u64)]| {
+            sections.iter().fold(0_u64, |sum, (_, length)| sum.saturating_add(*length))
+        };
+        let (root_bytes, column_bytes) = (total(&roots), total(&columns));
         let pictures = rounds().map(|round| u64::from(round.pictures.to_native())).sum();
         let (head, tail) = (HEAD_MAGIC.len() as u64, TRAILER_BYTES as u64);
-        let rest = head.saturating_add(page_bytes).saturating_add(column_bytes);
-        let rest = rest.saturating_add(trailer.root.length).saturating_add(tail);
+        let table = trailer.table().length;
+        let rest = [head, page_bytes, column_bytes, root_bytes, table, tail];
+        let rest = rest.into_iter().fold(0, u64::saturating_add);
         let section = |name, count, bytes| SectionView { name, count, bytes };
         Self {
             digest: archive.digest().to_string(),
-            format: VERSION,
+            format: trailer.version(),
             bytes,
             built_from: wakashu_archive::ContentHash::from(&root.built_from).to_string(),
             title: root.title.as_str().to_owned(),
@@ -56,8 +64,9 @@ impl ArchiveView {
                 section("head", 1, head),
                 section("pictures", pictures, bytes.saturating_sub(rest)),
                 section("pages", pages().count() as u64, page_bytes),
-                section("columns", trailer.columns().count() as u64, column_bytes),
-                section("root", 1, trailer.root.length),
+                section("columns", columns.len() as u64, column_bytes),
+                section("root", 1, root_bytes),
+                section("table", 1, table),
                 section("trailer", 1, tail),
             ],
         }
@@ -123,7 +132,7 @@ pub(super) struct EntryView {
     pub(super) yomi: Option<String>,
     /// The text block as readers see it.
     pub(super) text: String,
-    pub(super) picture: Option<PictureView>,
+    pub(super) picture: Option<Sizes<RenditionView>>,
 }
 
 /// A key the contract does not name.
@@ -148,18 +157,12 @@ impl EntryView {
                 .collect(),
             yomi: entry.yomi.as_ref().map(|yomi| plain(yomi)),
             text: plain(&entry.text),
-            picture: entry.picture.as_ref().map(PictureView::of),
+            picture: entry
+                .picture
+                .as_ref()
+                .map(|picture| picture.as_ref().map(|_, one| RenditionView::of(one))),
         }
     }
-}
-
-/// A picture's renditions.
-#[derive(Debug, Serialize)]
-pub(super) struct PictureView {
-    pub(super) small: RenditionView,
-    pub(super) medium: RenditionView,
-    pub(super) large: RenditionView,
-    pub(super) original: Option<RenditionView>,
 }
 
 /// One rendition.
@@ -172,22 +175,6 @@ pub(super) struct RenditionView {
     pub(super) stored_offset: u64,
     pub(super) stored_bytes: u64,
     pub(super) hash: String,
-}
-
-impl PictureView {
-    fn of(picture: &ArchivedPicture) -> Self {
-        Self {
-            small: RenditionView::of(&picture.small),
-            medium: RenditionView::of(&picture.medium),
-            large: RenditionView::of(&picture.large),
-            original: picture.original.as_ref().map(RenditionView::of),
-        }
-    }
-
-    pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, &RenditionView)> {
-        let three = [("small", &self.small), ("medium", &self.medium), ("large", &self.large)];
-        three.into_iter().chain(self.original.as_ref().map(|original| ("original", original)))
-    }
 }
 
 impl RenditionView {

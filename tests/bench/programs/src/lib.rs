@@ -44,7 +44,7 @@ impl FromStr for Shape {
 pub fn write_archive(path: &Path, shapes: &[Shape]) -> Result<(), Box<dyn Error>> {
     let mut writer = Writer::new(BufWriter::new(File::create(path)?))?;
     for (round, shape) in numbered(shapes) {
-        writer.begin_round(RoundDraft { title: round_title(round), period: None })?;
+        writer.begin_round(RoundDraft { title: round_title(round), ..RoundDraft::default() })?;
         for rank in 1..=shape.entries {
             writer.entry(entry(round, rank, shape.picture_bytes))?;
         }

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use wakashu_archive::{Archive, Column, Opening, SearchKey, finder};
+use wakashu_archive::{Archive, Column, ColumnName, SearchKey, finder};
 use wakashu_bench::{Shape, write_archive};
 
 /// From many hits to none; a word of one syllable, a whole line, an account.
@@ -38,14 +38,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let start = usize::try_from(offset)?;
         Ok(bytes.slice(start..start + usize::try_from(length)?))
     };
-    let archive = match Archive::from_tail(&bytes, bytes.len() as u64)? {
-        Opening::Ready(archive) => archive,
-        Opening::NeedRoot(trailer) => {
-            let root = part(trailer.root.offset, trailer.root.length)?;
-            Archive::with_root(trailer, root)?
-        }
-    };
-    let reference = archive.trailer().text_column.ok_or("the archive has no search column")?;
+    let archive = Archive::open(&*bytes)?;
+    let reference = archive.column(ColumnName::Text).ok_or("the archive has no search column")?;
     let section = part(reference.offset, reference.length)?;
     let started = Instant::now();
     let column = Column::open(&reference, &section, archive.root().entries.to_native())?;
