@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use arc_swap::ArcSwap;
 use tokio::sync::{Mutex, OnceCell, watch};
 use wakashu_archive::ContentHash;
-use wakashu_storage::{Etag, Fetched, Location, Pointer, Storage, StorageError, Timestamp, archive_key};
+use wakashu_storage::{Etag, Fetched, Location, Pointer, ReadStore, StorageError, Timestamp, archive_key};
 
 use crate::error::Detail;
 use crate::index::{Announced, Index, ReadCache, ReadError};
@@ -17,7 +17,7 @@ use crate::tools::ToolSet;
 #[derive(Debug)]
 pub struct ArchiveState {
     location: Option<Location>,
-    storage: OnceCell<Arc<dyn Storage>>,
+    storage: OnceCell<Arc<dyn ReadStore>>,
     current: ArcSwap<Snapshot>,
     known: Mutex<Known>,
     cache: Arc<ReadCache>,
@@ -83,7 +83,7 @@ impl ArchiveState {
     /// Reads from `storage` instead of opening the one at the location, which is then only a name. To be called
     /// before anything is read.
     #[must_use]
-    pub fn with_storage(self, storage: Arc<dyn Storage>) -> Self {
+    pub fn with_storage(self, storage: Arc<dyn ReadStore>) -> Self {
         Self { storage: OnceCell::new_with(Some(storage)), ..self }
     }
 
@@ -166,7 +166,7 @@ impl ArchiveState {
             known.pointer = Some(etag);
             return Ok(None);
         }
-        let object = storage.object(&archive_key(expected)).await?;
+        let object = storage.object(&archive_key(expected), Some(pointer.current.bytes)).await?;
         let announced = Announced {
             digest: expected,
             bytes: pointer.current.bytes,
@@ -192,7 +192,7 @@ impl ArchiveState {
         &self,
         location: &Location,
         key: &str,
-        storage: &dyn Storage,
+        storage: &dyn ReadStore,
         known: &mut Known,
     ) -> Result<Option<Snapshot>, RefreshError> {
         let mark = location.local_path().and_then(|path| std::fs::metadata(path).ok());
@@ -200,7 +200,7 @@ impl ArchiveState {
         if self.current().index().is_some() && mark == known.file {
             return Ok(None);
         }
-        let object = storage.object(key).await?;
+        let object = storage.object(key, None).await?;
         let index = Index::open(object, &self.cache, self.preload_bytes, None).await?;
         known.file = mark;
         if self.current().index().is_some_and(|served| served.archive().digest() == index.archive().digest())

@@ -9,6 +9,10 @@ pub mod publish;
 pub mod rollback;
 pub mod show;
 
+use std::sync::Arc;
+
+use wakashu_storage::{Location, ReadStore, Store};
+
 /// How a verb ended, when it could run at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -56,14 +60,21 @@ pub(crate) fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
 }
 
-/// Opens a store, which must not be the address of one archive.
-pub(crate) async fn open_store(
-    address: &str,
-) -> anyhow::Result<std::sync::Arc<dyn wakashu_storage::Storage>> {
-    let location: wakashu_storage::Location = address.parse()?;
+/// Opens a store to write to, which must not be the address of one archive.
+pub(crate) async fn open_store(address: &str) -> anyhow::Result<Arc<dyn Store>> {
+    Ok(store_at(address)?.open_for_writing().await?)
+}
+
+/// Opens a store to read from, which must not be the address of one archive.
+pub(crate) async fn open_store_to_read(address: &str) -> anyhow::Result<Arc<dyn ReadStore>> {
+    Ok(store_at(address)?.open().await?)
+}
+
+fn store_at(address: &str) -> anyhow::Result<Location> {
+    let location: Location = address.parse()?;
     anyhow::ensure!(
         location.archive().is_none(),
         "`{address}` names one archive; name the store that holds it"
     );
-    Ok(location.open().await?)
+    Ok(location)
 }

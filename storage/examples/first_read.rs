@@ -20,7 +20,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         return Err("nothing has been published there".into());
     };
     let pointer_read = Instant::now();
-    let object = storage.object(&archive_key(pointer.current.digest)).await?;
+    let object = storage.object(&archive_key(pointer.current.digest), Some(pointer.current.bytes)).await?;
     object.tail(TAIL_BYTES).await?;
     let read = Instant::now();
     Pointer::read(&*storage, Some(&etag)).await?;

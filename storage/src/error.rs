@@ -1,5 +1,6 @@
 //! What can go wrong with a storage, in sentences for the operator.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -113,6 +114,16 @@ pub enum StorageError {
         /// How many came.
         found: u64,
     },
+    /// The object is not as long as the pointer says.
+    #[error("`{object}` has {found} bytes, but the pointer says {expected}")]
+    OtherLength {
+        /// Which object.
+        object: String,
+        /// What the pointer says.
+        expected: u64,
+        /// How long it is.
+        found: u64,
+    },
     /// A name that no object may have.
     #[error("`{key}` is not a valid object key")]
     BadKey {
@@ -183,6 +194,20 @@ pub enum StorageError {
     },
 }
 
+/// Compares the length of a whole object with the one that was announced.
+pub(crate) fn check_total(
+    object: &impl fmt::Display,
+    expected: Option<u64>,
+    found: u64,
+) -> Result<(), StorageError> {
+    match expected {
+        Some(expected) if expected != found => {
+            Err(StorageError::OtherLength { object: object.to_string(), expected, found })
+        }
+        _ => Ok(()),
+    }
+}
+
 impl StorageError {
     /// Returns the next step for the operator, where there is one.
     #[must_use]
@@ -212,6 +237,9 @@ impl StorageError {
             Self::BadPointer { .. } => {
                 Some("restore the object from the storage's versions, or remove it and publish again")
             }
+            Self::OtherLength { .. } => Some(
+                "copy or publish the archive again, and have whatever serves it pass it on unchanged and uncompressed",
+            ),
             Self::BadArchive { .. } => Some("build it again, and run `wakashu-indexer check` on it"),
             Self::NotInHistory { .. } => {
                 Some("`wakashu-indexer history` lists the versions that can be served again")

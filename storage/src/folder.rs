@@ -14,11 +14,12 @@ use bytes::Bytes;
 use tempfile::NamedTempFile;
 use wakashu_archive::{ContentHash, Span};
 
-use crate::error::StorageError;
+use crate::error::{StorageError, check_total};
 use crate::key::{check_key, check_prefix};
 use crate::map::map_file;
 use crate::storage::{
-    BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, Storage, Tail,
+    BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, ReadStore, Store,
+    Tail,
 };
 
 /// Held while a small object is replaced. Advisory; the system lets go of it when its holder dies.
@@ -50,9 +51,10 @@ impl Folder {
         Ok(self.root.join(key))
     }
 
-    fn open(&self, key: &str) -> Result<Arc<dyn Object>, StorageError> {
+    fn open(&self, key: &str, length: Option<u64>) -> Result<Arc<dyn Object>, StorageError> {
         let path = self.path(key)?;
         let bytes = map_file(&path).map_err(|source| io_error("open", &path, source))?;
+        check_total(&path.display(), length, bytes.len() as u64)?;
         Ok(Arc::new(MappedObject { path, bytes }))
     }
 
@@ -156,9 +158,13 @@ impl Folder {
     }
 }
 
-impl Storage for Folder {
-    fn object<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Arc<dyn Object>, StorageError>> {
-        Box::pin(async move { self.open(key) })
+impl ReadStore for Folder {
+    fn object<'a>(
+        &'a self,
+        key: &'a str,
+        length: Option<u64>,
+    ) -> BoxFuture<'a, Result<Arc<dyn Object>, StorageError>> {
+        Box::pin(async move { self.open(key, length) })
     }
 
     fn get_if_changed<'a>(
@@ -169,6 +175,12 @@ impl Storage for Folder {
         Box::pin(async move { self.get(key, known) })
     }
 
+    fn describe(&self) -> String {
+        self.root.display().to_string()
+    }
+}
+
+impl Store for Folder {
     fn put_if_absent<'a>(
         &'a self,
         key: &'a str,
@@ -197,10 +209,6 @@ impl Storage for Folder {
     fn delete<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), StorageError>> {
         let (folder, name) = (self.clone(), key.to_owned());
         Box::pin(on_blocking_pool(key, move || folder.remove(&name)))
-    }
-
-    fn describe(&self) -> String {
-        self.root.display().to_string()
     }
 }
 

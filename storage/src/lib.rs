@@ -1,9 +1,9 @@
 //! Where wakashu archives live: a folder or an S3 bucket.
 //!
-//! [`Location`] reads an address (`s3://bucket/prefix`, `file:///srv/poems`, a path) and opens the [`Storage`]
-//! behind it. A store holds immutable archives, each named by its digest, and one small [`Pointer`] that says
+//! [`Location`] reads an address (`s3://bucket/prefix`, `file:///srv/poems`, a path) and opens the [`ReadStore`]
+//! behind it, or the [`Store`] where it can be written. A store holds immutable archives, each named by its digest, and one small [`Pointer`] that says
 //! which of them is served. [`publish`], [`rollback`] and [`history`] work on that layout; readers take the
-//! pointer with [`Pointer::read`] and the archive with [`Storage::object`].
+//! pointer with [`Pointer::read`] and the archive with [`ReadStore::object`].
 //!
 //! Nothing here prints, and nothing here decides what a client may see: errors name buckets and paths and are
 //! meant for the operator.
@@ -37,6 +37,7 @@ pub use publish::{
 #[cfg(feature = "s3")]
 pub use s3::{Bucket, Keys, S3Settings};
 pub use storage::{
-    BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, Storage, Tail,
+    BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, ReadStore, Store,
+    Tail,
 };
 pub use timestamp::{ParseTimestampError, Timestamp};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::error::StorageError;
 use crate::folder::Folder;
 use crate::key::check_key;
-use crate::storage::Storage;
+use crate::storage::{ReadStore, Store};
 
 const ARCHIVE_EXTENSION: &str = "wakashu";
 
@@ -69,8 +69,13 @@ impl Location {
         }
     }
 
-    /// Opens the store. Nothing is asked of it yet; settings of buckets are read from the environment.
-    pub async fn open(&self) -> Result<Arc<dyn Storage>, StorageError> {
+    /// Opens the store for reading. Nothing is asked of it yet; settings of buckets are read from the environment.
+    pub async fn open(&self) -> Result<Arc<dyn ReadStore>, StorageError> {
+        Ok(self.open_for_writing().await?)
+    }
+
+    /// Opens the store for reading and writing.
+    pub async fn open_for_writing(&self) -> Result<Arc<dyn Store>, StorageError> {
         match &self.place {
             Place::Folder(folder) => Ok(Arc::new(Folder::new(folder))),
             Place::Bucket { bucket, prefix } => open_bucket(bucket, prefix).await,
@@ -79,13 +84,13 @@ impl Location {
 }
 
 #[cfg(feature = "s3")]
-async fn open_bucket(bucket: &str, prefix: &str) -> Result<Arc<dyn Storage>, StorageError> {
+async fn open_bucket(bucket: &str, prefix: &str) -> Result<Arc<dyn Store>, StorageError> {
     let settings = crate::s3::S3Settings::from_env()?;
     Ok(Arc::new(crate::s3::Bucket::open(bucket, prefix, &settings).await?))
 }
 
 #[cfg(not(feature = "s3"))]
-async fn open_bucket(_: &str, _: &str) -> Result<Arc<dyn Storage>, StorageError> {
+async fn open_bucket(_: &str, _: &str) -> Result<Arc<dyn Store>, StorageError> {
     Err(StorageError::Setting { problem: "this build cannot open s3:// addresses".to_owned() })
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use wakashu_archive::{Archive, ContentHash};
 
 use crate::error::StorageError;
-use crate::storage::{Etag, Fetched, Storage};
+use crate::storage::{Etag, Fetched, ReadStore};
 use crate::timestamp::Timestamp;
 
 /// The pointer's key.
@@ -89,7 +89,7 @@ pub struct Pointer {
 
 impl Pointer {
     /// Reads the pointer of a storage, unless it is still the one `known` names.
-    pub async fn read(storage: &dyn Storage, known: Option<&Etag>) -> Result<Fetched<Self>, StorageError> {
+    pub async fn read(storage: &dyn ReadStore, known: Option<&Etag>) -> Result<Fetched<Self>, StorageError> {
         match storage.get_if_changed(POINTER_KEY, known).await? {
             Fetched::Unchanged => Ok(Fetched::Unchanged),
             Fetched::Missing => Ok(Fetched::Missing),

@@ -22,7 +22,7 @@ use crate::open::{OpenError, open_archive};
 use crate::pointer::{
     ARCHIVES_PREFIX, POINTER_KEY, Pointer, PointerOpening, Version, archive_key, digest_of_key,
 };
-use crate::storage::{Etag, Fetched, ObjectInfo, Progress, PutOutcome, Storage};
+use crate::storage::{Etag, Fetched, ObjectInfo, Progress, PutOutcome, ReadStore, Store};
 use crate::timestamp::Timestamp;
 
 /// How old an archive that no history names must be before it is removed. Leaves time for readers that still
@@ -96,7 +96,7 @@ pub struct RollbackOutcome {
 
 /// Publishes an archive file. Running it again writes nothing.
 pub async fn publish(
-    storage: &dyn Storage,
+    storage: &dyn Store,
     file: &Path,
     options: &PublishOptions,
     progress: &Progress,
@@ -191,7 +191,7 @@ pub async fn publish(
 /// Serves an earlier version again: the one with that digest, or the one before the current one. Doing the latter again
 /// and again leads to ever earlier ones.
 pub async fn rollback(
-    storage: &dyn Storage,
+    storage: &dyn Store,
     target: Option<ContentHash>,
 ) -> Result<RollbackOutcome, StorageError> {
     let store = || storage.describe();
@@ -227,7 +227,7 @@ pub async fn rollback(
 }
 
 /// Returns what is served and what was served before.
-pub async fn history(storage: &dyn Storage) -> Result<Pointer, StorageError> {
+pub async fn history(storage: &dyn ReadStore) -> Result<Pointer, StorageError> {
     match read_pointer(storage).await? {
         Some((pointer, _)) => Ok(pointer),
         None => Err(StorageError::NothingPublished { store: storage.describe() }),
@@ -258,7 +258,7 @@ impl LocalArchive {
     }
 
     /// Makes sure that the archive object is there and whole.
-    async fn write(&self, storage: &dyn Storage, progress: &Progress) -> Result<ArchiveWrite, StorageError> {
+    async fn write(&self, storage: &dyn Store, progress: &Progress) -> Result<ArchiveWrite, StorageError> {
         let key = archive_key(self.digest);
         let mut written = ArchiveWrite::Uploaded;
         for _ in 0..MOST_WRITES {
@@ -282,7 +282,7 @@ impl LocalArchive {
     }
 
     /// Says whether the archive object is old enough for a pruner to have looked at it. Unknown counts as old.
-    async fn is_old(&self, storage: &dyn Storage, now: SystemTime) -> bool {
+    async fn is_old(&self, storage: &dyn Store, now: SystemTime) -> bool {
         let Ok(objects) = storage.list(ARCHIVES_PREFIX).await else { return true };
         let key = archive_key(self.digest);
         let modified = objects.into_iter().find(|object| object.key == key).map(|object| object.modified);
@@ -300,8 +300,12 @@ enum Presence {
 
 /// Looks at the length and the end of an archive object. The end is the trailer, whose hash is the digest and
 /// which vouches for the rest.
-async fn presence(storage: &dyn Storage, digest: ContentHash, length: u64) -> Result<Presence, StorageError> {
-    let tail = match storage.object(&archive_key(digest)).await {
+async fn presence(
+    storage: &dyn ReadStore,
+    digest: ContentHash,
+    length: u64,
+) -> Result<Presence, StorageError> {
+    let tail = match storage.object(&archive_key(digest), None).await {
         Ok(object) => object.tail(TRAILER_BYTES as u64).await,
         Err(error) => Err(error),
     };
@@ -315,16 +319,16 @@ async fn presence(storage: &dyn Storage, digest: ContentHash, length: u64) -> Re
     }
 }
 
-async fn is_whole(storage: &dyn Storage, digest: ContentHash, length: u64) -> Result<bool, StorageError> {
+async fn is_whole(storage: &dyn ReadStore, digest: ContentHash, length: u64) -> Result<bool, StorageError> {
     Ok(presence(storage, digest, length).await? == Presence::Whole)
 }
 
 /// Says how a published version is opened. `None` if it is of a format that this build does not read: others may.
 async fn opening_of(
-    storage: &dyn Storage,
+    storage: &dyn ReadStore,
     version: &Version,
 ) -> Result<Option<PointerOpening>, StorageError> {
-    let object = storage.object(&archive_key(version.digest)).await?;
+    let object = storage.object(&archive_key(version.digest), Some(version.bytes)).await?;
     let tail = object.tail(TAIL_BYTES).await?;
     match open_archive(object.as_ref(), tail.clone()).await {
         Ok(archive) => Ok(Some(PointerOpening::of(&archive, &tail.bytes))),
@@ -333,7 +337,7 @@ async fn opening_of(
     }
 }
 
-async fn read_pointer(storage: &dyn Storage) -> Result<Option<(Pointer, Etag)>, StorageError> {
+async fn read_pointer(storage: &dyn ReadStore) -> Result<Option<(Pointer, Etag)>, StorageError> {
     match Pointer::read(storage, None).await? {
         Fetched::Changed { value, etag } => Ok(Some((value, etag))),
         Fetched::Missing | Fetched::Unchanged => Ok(None),
@@ -347,7 +351,7 @@ struct OldArchive {
 }
 
 /// Lists the archives that are old enough to go, named or not. Other objects are none of our business.
-async fn prunable(storage: &dyn Storage, now: SystemTime) -> Result<Vec<OldArchive>, StorageError> {
+async fn prunable(storage: &dyn Store, now: SystemTime) -> Result<Vec<OldArchive>, StorageError> {
     let objects = storage.list(ARCHIVES_PREFIX).await?;
     let old = objects.into_iter().filter(|object| age(now, object.modified) > PRUNE_AGE);
     Ok(old.filter_map(|info| Some(OldArchive { digest: digest_of_key(&info.key)?, info })).collect())
@@ -355,7 +359,7 @@ async fn prunable(storage: &dyn Storage, now: SystemTime) -> Result<Vec<OldArchi
 
 /// Removes old archives that no history names and notes them in `pruned`.
 async fn prune(
-    storage: &dyn Storage,
+    storage: &dyn Store,
     now: SystemTime,
     pruned: &mut Vec<ObjectInfo>,
 ) -> Result<(), StorageError> {

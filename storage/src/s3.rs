@@ -19,10 +19,11 @@ use aws_sdk_s3::primitives::ByteStream;
 use bytes::{Bytes, BytesMut};
 use wakashu_archive::Span;
 
-use crate::error::StorageError;
+use crate::error::{StorageError, check_total};
 use crate::key::{check_key, check_prefix};
 use crate::storage::{
-    BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, Storage, Tail,
+    BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, ReadStore, Store,
+    Tail,
 };
 use client::{Connected, connect, timeouts, while_reading};
 pub use client::{Keys, S3Settings};
@@ -68,7 +69,7 @@ impl Bucket {
     /// Names an object of the bucket.
     fn named(&self, key: &str) -> Result<BucketObject, StorageError> {
         check_key(key)?;
-        Ok(BucketObject { key: self.full_key(key), store: self.clone() })
+        Ok(BucketObject { key: self.full_key(key), store: self.clone(), length: None })
     }
 
     fn full_key(&self, key: &str) -> String {
@@ -82,9 +83,14 @@ impl fmt::Debug for Bucket {
     }
 }
 
-impl Storage for Bucket {
-    fn object<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Arc<dyn Object>, StorageError>> {
-        let object = self.named(key).map(|object| Arc::new(object) as Arc<dyn Object>);
+impl ReadStore for Bucket {
+    fn object<'a>(
+        &'a self,
+        key: &'a str,
+        length: Option<u64>,
+    ) -> BoxFuture<'a, Result<Arc<dyn Object>, StorageError>> {
+        let object = self.named(key);
+        let object = object.map(|object| Arc::new(BucketObject { length, ..object }) as Arc<dyn Object>);
         Box::pin(std::future::ready(object))
     }
 
@@ -99,6 +105,13 @@ impl Storage for Bucket {
         })
     }
 
+    fn describe(&self) -> String {
+        let slash = if self.prefix.is_empty() { "" } else { "/" };
+        format!("s3://{}{slash}{}", self.name, self.prefix)
+    }
+}
+
+impl Store for Bucket {
     fn put_if_absent<'a>(
         &'a self,
         key: &'a str,
@@ -141,7 +154,7 @@ impl Storage for Bucket {
     fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<ObjectInfo>, StorageError>> {
         Box::pin(async move {
             check_prefix(prefix)?;
-            let folder = BucketObject { key: self.full_key(prefix), store: self.clone() };
+            let folder = BucketObject { key: self.full_key(prefix), store: self.clone(), length: None };
             folder.list(prefix).await
         })
     }
@@ -152,11 +165,6 @@ impl Storage for Bucket {
             within(DEADLINE, &object, object.delete()).await
         })
     }
-
-    fn describe(&self) -> String {
-        let slash = if self.prefix.is_empty() { "" } else { "/" };
-        format!("s3://{}{slash}{}", self.name, self.prefix)
-    }
 }
 
 /// One object of a bucket, named but not asked for.
@@ -165,6 +173,8 @@ struct BucketObject {
     store: Bucket,
     /// The key in the bucket, the prefix included.
     key: String,
+    /// How long the object must be, where that is known.
+    length: Option<u64>,
 }
 
 impl fmt::Display for BucketObject {
@@ -204,7 +214,10 @@ impl BucketObject {
                 Ok(Tail { bytes, total_length })
             }
             // An empty object has no last byte.
-            Ranged::Outside => Ok(Tail { bytes: Bytes::new(), total_length: 0 }),
+            Ranged::Outside => {
+                check_total(self, self.length, 0)?;
+                Ok(Tail { bytes: Bytes::new(), total_length: 0 })
+            }
         }
     }
 
@@ -243,8 +256,10 @@ impl BucketObject {
             let length = length_of(&answer);
             // `bytes 0-99/1234`; a server that ignores ranges sends the whole object and no such header.
             let total = answer.content_range().and_then(|range| range.rsplit_once('/')?.1.parse().ok());
+            let total = total.unwrap_or(length);
+            check_total(self, self.length, total)?;
             match self.body(answer.body, length, most).await {
-                Ok(bytes) => return Ok(Ranged::Bytes(bytes, total.unwrap_or(length))),
+                Ok(bytes) => return Ok(Ranged::Bytes(bytes, total)),
                 Err(StorageError::Unreachable { .. }) if attempt < BODY_ATTEMPTS => attempt += 1,
                 Err(broken) => return Err(broken),
             }

@@ -1,4 +1,4 @@
-//! The two traits: a place that holds objects, and one object being read.
+//! The traits: a place whose objects can be read, one that can be written too, and one object being read.
 
 use std::fmt;
 use std::pin::Pin;
@@ -10,20 +10,27 @@ use wakashu_archive::Span;
 
 use crate::error::StorageError;
 
-/// Most bytes of an object read or written whole by [`Storage::get_if_changed`] and
-/// [`Storage::compare_and_swap`].
+/// Most bytes of an object read or written whole by [`ReadStore::get_if_changed`] and
+/// [`Store::compare_and_swap`].
 pub const MAX_SMALL_BYTES: u64 = 1 << 20;
 
 /// A future that can be sent between threads, as the traits return it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A place where objects live: a folder or a bucket prefix.
+/// A place whose objects can be read: a folder, a bucket prefix or a part of a web host.
 ///
 /// Keys are relative names separated by `/`; [`check_key`](crate::check_key) says which are accepted.
-pub trait Storage: Send + Sync + fmt::Debug {
-    /// Names an object for reading. A folder opens and maps the file here; a bucket asks nothing until the
+pub trait ReadStore: Send + Sync + fmt::Debug {
+    /// Names an object for reading. A folder opens and maps the file here; a remote store asks nothing until the
     /// first read, so that a missing object may show only then.
-    fn object<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Arc<dyn Object>, StorageError>>;
+    ///
+    /// `length` is how long the object must be, where the pointer or someone else has said so. A store that finds
+    /// another length answers with [`StorageError::OtherLength`].
+    fn object<'a>(
+        &'a self,
+        key: &'a str,
+        length: Option<u64>,
+    ) -> BoxFuture<'a, Result<Arc<dyn Object>, StorageError>>;
 
     /// Reads a small object whole, unless it is still the one `known` names.
     fn get_if_changed<'a>(
@@ -32,6 +39,12 @@ pub trait Storage: Send + Sync + fmt::Debug {
         known: Option<&'a Etag>,
     ) -> BoxFuture<'a, Result<Fetched, StorageError>>;
 
+    /// Names the place, for the operator's eyes.
+    fn describe(&self) -> String;
+}
+
+/// A place that can be written, too: a folder or a bucket prefix.
+pub trait Store: ReadStore {
     /// Creates an object, or leaves the one that is there untouched. Readers see all of it or nothing.
     fn put_if_absent<'a>(
         &'a self,
@@ -54,9 +67,6 @@ pub trait Storage: Send + Sync + fmt::Debug {
 
     /// Removes an object; one that is not there is no error.
     fn delete<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), StorageError>>;
-
-    /// Names the place, for the operator's eyes.
-    fn describe(&self) -> String;
 }
 
 /// One immutable object being read.

@@ -10,11 +10,12 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use support::Fixture;
 use wakashu_archive::Span;
-use wakashu_storage::{Etag, Fetched, MAX_SMALL_BYTES, Progress, PutOutcome, Storage, StorageError};
+use wakashu_storage::{Etag, Fetched, MAX_SMALL_BYTES, Progress, PutOutcome, StorageError, Store};
 
 on_every_storage!(
     an_object_is_read_by_its_end_and_by_spans,
     reading_past_the_end_is_refused,
+    an_object_of_another_length_than_announced_is_refused,
     a_missing_object_is_not_found,
     an_empty_object_has_an_empty_end,
     an_object_is_created_once,
@@ -27,15 +28,15 @@ on_every_storage!(
     keys_that_leave_the_storage_are_refused,
 );
 
-async fn put(storage: &dyn Storage, key: &str, bytes: impl Into<Bytes>) -> PutOutcome {
+async fn put(storage: &dyn Store, key: &str, bytes: impl Into<Bytes>) -> PutOutcome {
     storage.put_if_absent(key, bytes.into(), &Progress::silent()).await.unwrap()
 }
 
-async fn read_all(storage: &dyn Storage, key: &str) -> Bytes {
-    storage.object(key).await.unwrap().tail(u64::MAX >> 2).await.unwrap().bytes
+async fn read_all(storage: &dyn Store, key: &str) -> Bytes {
+    storage.object(key, None).await.unwrap().tail(u64::MAX >> 2).await.unwrap().bytes
 }
 
-async fn get(storage: &dyn Storage, key: &str) -> (Bytes, Etag) {
+async fn get(storage: &dyn Store, key: &str) -> (Bytes, Etag) {
     match storage.get_if_changed(key, None).await.unwrap() {
         Fetched::Changed { value, etag } => (value, etag),
         other => panic!("{key}: {other:?}"),
@@ -44,7 +45,7 @@ async fn get(storage: &dyn Storage, key: &str) -> (Bytes, Etag) {
 
 async fn an_object_is_read_by_its_end_and_by_spans(fixture: Fixture) {
     put(&*fixture.storage, "archives/a", "0123456789").await;
-    let object = fixture.storage.object("archives/a").await.unwrap();
+    let object = fixture.storage.object("archives/a", None).await.unwrap();
     let end = object.tail(4).await.unwrap();
     assert_eq!((end.bytes, end.total_length), (Bytes::from("6789"), 10));
     let all = object.tail(64 * 1024).await.unwrap();
@@ -56,16 +57,39 @@ async fn an_object_is_read_by_its_end_and_by_spans(fixture: Fixture) {
 
 async fn reading_past_the_end_is_refused(fixture: Fixture) {
     put(&*fixture.storage, "a", "0123456789").await;
-    let object = fixture.storage.object("a").await.unwrap();
+    let object = fixture.storage.object("a", None).await.unwrap();
     for (offset, length) in [(8, 3), (10, 1), (100, 1), (1 << 40, 1)] {
         let refused = object.read(Span { offset, length }).await;
         assert!(matches!(refused, Err(StorageError::ShortRead { .. })), "{offset}+{length}: {refused:?}");
     }
 }
 
+async fn an_object_of_another_length_than_announced_is_refused(fixture: Fixture) {
+    put(&*fixture.storage, "a", "0123456789").await;
+    put(&*fixture.storage, "empty", "").await;
+    let (end, span) = (4, Span { offset: 2, length: 3 });
+    let object = fixture.storage.object("a", Some(10)).await.unwrap();
+    assert_eq!(object.tail(end).await.unwrap().bytes, "6789");
+    assert_eq!(object.read(span).await.unwrap(), "234");
+    for (key, announced, real) in [("a", 9, 10), ("a", 11, 10), ("empty", 1, 0)] {
+        // A folder says so when the object is opened, a bucket when it is read.
+        let refusals = match fixture.storage.object(key, Some(announced)).await {
+            Ok(object) if real > 0 => vec![object.tail(end).await.err(), object.read(span).await.err()],
+            Ok(object) => vec![object.tail(end).await.err()],
+            Err(error) => vec![Some(error)],
+        };
+        for refusal in refusals {
+            let Some(StorageError::OtherLength { expected, found, .. }) = refusal else {
+                panic!("{key}: {refusal:?}")
+            };
+            assert_eq!((expected, found), (announced, real));
+        }
+    }
+}
+
 async fn a_missing_object_is_not_found(fixture: Fixture) {
     // A folder says so when it is opened, a bucket when it is read.
-    let found = match fixture.storage.object("archives/none").await {
+    let found = match fixture.storage.object("archives/none", None).await {
         Ok(object) => object.tail(10).await.map(|_| ()),
         Err(error) => Err(error),
     };
@@ -74,7 +98,7 @@ async fn a_missing_object_is_not_found(fixture: Fixture) {
 
 async fn an_empty_object_has_an_empty_end(fixture: Fixture) {
     put(&*fixture.storage, "empty", "").await;
-    let tail = fixture.storage.object("empty").await.unwrap().tail(10).await.unwrap();
+    let tail = fixture.storage.object("empty", None).await.unwrap().tail(10).await.unwrap();
     assert_eq!((tail.bytes.len(), tail.total_length), (0, 0));
 }
 
@@ -96,7 +120,7 @@ async fn a_large_object_arrives_whole_and_reports_progress(fixture: Fixture) {
     assert!(heard.len() > 1 && heard.is_sorted() && heard.last() == Some(&(bytes.len() as u64)), "{heard:?}");
     assert!(read_all(&*fixture.storage, "archives/large").await == bytes);
     let span = Span { offset: 9_000_001, length: 17 };
-    let object = fixture.storage.object("archives/large").await.unwrap();
+    let object = fixture.storage.object("archives/large", None).await.unwrap();
     assert_eq!(object.read(span).await.unwrap(), bytes.slice(9_000_001..9_000_018));
 
     let again = fixture.storage.put_if_absent("archives/large", bytes, &Progress::silent()).await.unwrap();
@@ -166,7 +190,7 @@ async fn keys_that_leave_the_storage_are_refused(fixture: Fixture) {
     let storage = &*fixture.storage;
     for key in ["../outside", "/etc/passwd", "a/../../b", "a\\b", "", "a\0"] {
         let refusals = [
-            storage.object(key).await.err(),
+            storage.object(key, None).await.err(),
             storage.get_if_changed(key, None).await.err(),
             storage.put_if_absent(key, Bytes::new(), &Progress::silent()).await.err(),
             storage.compare_and_swap(key, Bytes::new(), None).await.err(),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use support::fault_proxy::FaultProxy;
 use support::{BUCKET, bucket, s3_server, settings};
-use wakashu_storage::{Bucket, Keys, Progress, Storage, StorageError};
+use wakashu_storage::{Bucket, Keys, Progress, StorageError, Store};
 
 /// The statuses of a conditional read that changes nothing, two creations and a stale swap.
 async fn statuses(address: SocketAddr, name: &str) -> [Option<u16>; 4] {
@@ -57,7 +57,7 @@ async fn s3s_checks_signatures_and_moto_does_not() {
     let with_wrong_secret = async |address: SocketAddr, name: &str| {
         let mut settings = settings(&support::endpoint(address));
         settings.keys = Some(Keys::new(s3_server::ACCESS_KEY_ID, "another secret"));
-        let storage: Arc<dyn Storage> = Arc::new(Bucket::open(name, "", &settings).await.unwrap());
+        let storage: Arc<dyn Store> = Arc::new(Bucket::open(name, "", &settings).await.unwrap());
         storage.list("").await
     };
     let refused = with_wrong_secret(strict, BUCKET).await;

@@ -18,7 +18,7 @@ use wakashu_storage::Location;
 async fn process_with_its_own_environment() {
     let Ok(store) = std::env::var("WAKASHU_TEST_STORE") else { return };
     let listed = async {
-        let storage = store.parse::<Location>().unwrap().open().await?;
+        let storage = store.parse::<Location>().unwrap().open_for_writing().await?;
         storage.list("").await
     };
     let said = match listed.await {

@@ -11,18 +11,16 @@ use bytes::Bytes;
 use support::fault_proxy::{Fault, Rule};
 use support::{BUCKET, bucket, proxied_s3s, settings};
 use wakashu_archive::Span;
-use wakashu_storage::{
-    Bucket, Fetched, POINTER_KEY, Progress, PutOutcome, S3Settings, Storage, StorageError,
-};
+use wakashu_storage::{Bucket, Fetched, POINTER_KEY, Progress, PutOutcome, S3Settings, StorageError, Store};
 
 const KEY: &str = "archives/a";
 
-async fn put(storage: &dyn Storage, bytes: impl Into<Bytes>) {
+async fn put(storage: &dyn Store, bytes: impl Into<Bytes>) {
     storage.put_if_absent(KEY, bytes.into(), &Progress::silent()).await.unwrap();
 }
 
-async fn read(storage: &dyn Storage, offset: u64, length: u64) -> Result<Bytes, StorageError> {
-    storage.object(KEY).await?.read(Span { offset, length }).await
+async fn read(storage: &dyn Store, offset: u64, length: u64) -> Result<Bytes, StorageError> {
+    storage.object(KEY, None).await?.read(Span { offset, length }).await
 }
 
 fn busy() -> Fault {
@@ -34,7 +32,7 @@ async fn only_the_bytes_asked_for_are_read() {
     let (fixture, proxy) = proxied_s3s().await;
     put(&*fixture.storage, vec![1; 1 << 20]).await;
     proxy.forget_log();
-    let object = fixture.storage.object(KEY).await.unwrap();
+    let object = fixture.storage.object(KEY, None).await.unwrap();
     object.tail(65_536).await.unwrap();
     object.read(Span { offset: 1000, length: 234 }).await.unwrap();
     object.read(Span { offset: 0, length: 0 }).await.unwrap();
@@ -175,7 +173,7 @@ async fn a_failed_upload_in_parts_is_cleaned_up_and_leaves_no_object() {
     // The completion that was lost and repeated meets its own object.
     assert_eq!(put, PutOutcome::AlreadyThere);
     assert_eq!(*heard.lock().unwrap(), bytes.len() as u64);
-    let tail = fixture.storage.object(KEY).await.unwrap().tail(1).await.unwrap();
+    let tail = fixture.storage.object(KEY, None).await.unwrap().tail(1).await.unwrap();
     assert_eq!(tail.total_length, bytes.len() as u64);
 }
 

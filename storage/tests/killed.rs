@@ -13,7 +13,7 @@ use support::fault_proxy::{Fault, Gate, Rule};
 use support::{BUCKET, archive, bucket, proxied_s3s, s3_server};
 use wakashu_archive::{ContentHash, Written};
 use wakashu_storage::{
-    ArchiveWrite, Location, Progress, PublishOptions, PublishOutcome, Storage, StorageError, archive_key,
+    ArchiveWrite, Location, Progress, PublishOptions, PublishOutcome, StorageError, Store, archive_key,
     digest_of_key, history, publish,
 };
 
@@ -23,7 +23,7 @@ const DAY: Duration = Duration::from_hours(24);
 const SETTLE: Duration = Duration::from_secs(2);
 
 async fn publish_at(
-    storage: &dyn Storage,
+    storage: &dyn Store,
     file: &Path,
     now: SystemTime,
 ) -> Result<PublishOutcome, StorageError> {
@@ -31,7 +31,7 @@ async fn publish_at(
 }
 
 async fn publish_settling(
-    storage: &dyn Storage,
+    storage: &dyn Store,
     file: &Path,
     now: SystemTime,
     settle: Duration,
@@ -41,11 +41,11 @@ async fn publish_settling(
 }
 
 /// Returns the digest of what is served, having compared every byte of it with the file of that digest.
-async fn served(storage: &dyn Storage, files: &[(PathBuf, Written)]) -> ContentHash {
+async fn served(storage: &dyn Store, files: &[(PathBuf, Written)]) -> ContentHash {
     let current = history(storage).await.unwrap().current;
     let (path, written) = files.iter().find(|(_, written)| written.digest == current.digest).unwrap();
     assert_eq!(current.bytes, written.bytes);
-    let object = storage.object(&archive_key(current.digest)).await.unwrap();
+    let object = storage.object(&archive_key(current.digest), None).await.unwrap();
     assert!(object.tail(1 << 30).await.unwrap().bytes == std::fs::read(path).unwrap(), "not whole");
     current.digest
 }
@@ -104,7 +104,7 @@ async fn die_at_every_request(picture_bytes: usize, answer_lost: bool) -> usize 
 async fn publisher_to_be_killed() {
     let Ok(store) = std::env::var("WAKASHU_TEST_STORE") else { return };
     let file = PathBuf::from(std::env::var_os("WAKASHU_TEST_FILE").unwrap());
-    let storage = store.parse::<Location>().unwrap().open().await.unwrap();
+    let storage = store.parse::<Location>().unwrap().open_for_writing().await.unwrap();
     publish_at(&*storage, &file, SystemTime::now()).await.unwrap();
 }
 

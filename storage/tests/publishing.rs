@@ -10,8 +10,8 @@ use bytes::Bytes;
 use support::{Fixture, archive};
 use wakashu_archive::ContentHash;
 use wakashu_storage::{
-    ArchiveWrite, Fetched, POINTER_KEY, Pointer, Progress, PublishOptions, PublishOutcome, Storage,
-    StorageError, archive_key, history, publish, rollback,
+    ArchiveWrite, Fetched, POINTER_KEY, Pointer, Progress, PublishOptions, PublishOutcome, StorageError,
+    Store, archive_key, history, publish, rollback,
 };
 
 on_every_storage!(
@@ -47,7 +47,7 @@ fn digest(fixture: &Fixture, name: &str) -> ContentHash {
     archive(fixture.files.path(), name, 100).1.digest
 }
 
-async fn state(storage: &dyn Storage) -> (Fetched<Pointer>, Vec<String>) {
+async fn state(storage: &dyn Store) -> (Fetched<Pointer>, Vec<String>) {
     let objects = storage.list("archives/").await.unwrap();
     (Pointer::read(storage, None).await.unwrap(), objects.into_iter().map(|object| object.key).collect())
 }
@@ -66,7 +66,7 @@ async fn a_published_archive_is_served(fixture: Fixture) {
     assert_eq!((pointer.current.digest, pointer.current.bytes), (written.digest, written.bytes));
     assert_eq!(pointer.current.built_from, ContentHash::of(b"a"));
     assert_eq!(pointer.current.published_at, now.into());
-    let object = fixture.storage.object(&archive_key(written.digest)).await.unwrap();
+    let object = fixture.storage.object(&archive_key(written.digest), None).await.unwrap();
     assert_eq!(object.tail(1 << 20).await.unwrap().bytes, std::fs::read(path).unwrap());
     assert_eq!(Pointer::read(&*fixture.storage, Some(&etag)).await.unwrap(), Fetched::Unchanged);
 }
@@ -233,7 +233,7 @@ async fn a_broken_object_of_that_name_is_replaced(fixture: Fixture) {
     let outcome =
         publish(&*fixture.storage, &path, &options(SystemTime::now()), &Progress::silent()).await.unwrap();
     assert_eq!(outcome.archive, ArchiveWrite::Restored);
-    let tail = fixture.storage.object(&key).await.unwrap().tail(10).await.unwrap();
+    let tail = fixture.storage.object(&key, None).await.unwrap().tail(10).await.unwrap();
     assert_eq!(tail.total_length, written.bytes);
 }
 
@@ -250,7 +250,7 @@ async fn a_large_archive_is_published(fixture: Fixture) {
     let (path, written) = archive(fixture.files.path(), "large", 15 << 20);
     assert!(written.bytes > 16 << 20);
     publish(&*fixture.storage, &path, &options(SystemTime::now()), &Progress::silent()).await.unwrap();
-    let object = fixture.storage.object(&archive_key(written.digest)).await.unwrap();
+    let object = fixture.storage.object(&archive_key(written.digest), None).await.unwrap();
     assert!(object.tail(1 << 30).await.unwrap().bytes == std::fs::read(path).unwrap());
 }
 

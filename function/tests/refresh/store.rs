@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use wakashu_archive::{ContentHash, Span};
 use wakashu_storage::{
-    BoxFuture, Etag, Fetched, Object, ObjectInfo, POINTER_KEY, Pointer, Progress, PutOutcome, Storage,
-    StorageError, Tail, Version, archive_key,
+    BoxFuture, Etag, Fetched, Object, POINTER_KEY, Pointer, ReadStore, StorageError, Tail, Version,
+    archive_key,
 };
 
 use crate::library::library;
@@ -75,7 +75,7 @@ impl Store {
         };
         let pointer = match &held.pointer {
             Some(pointer) => pointer.switched_to(next, keep),
-            None => Pointer { current: next, history: Vec::new() },
+            None => Pointer { current: next, history: Vec::new(), opening: None },
         };
         held.named.push(version);
         for (other, published) in library().iter().enumerate() {
@@ -159,8 +159,13 @@ impl Store {
     }
 }
 
-impl Storage for Store {
-    fn object<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Arc<dyn Object>, StorageError>> {
+impl ReadStore for Store {
+    /// Says nothing of other lengths: that an archive is another one is for its reader to notice.
+    fn object<'a>(
+        &'a self,
+        key: &'a str,
+        _: Option<u64>,
+    ) -> BoxFuture<'a, Result<Arc<dyn Object>, StorageError>> {
         Box::pin(async move {
             let is_mapped = self.held().is_mapped;
             let mapped = if is_mapped {
@@ -206,32 +211,6 @@ impl Storage for Store {
             }
             Ok(Fetched::Changed { value: json.into(), etag })
         })
-    }
-
-    fn put_if_absent<'a>(
-        &'a self,
-        _: &'a str,
-        _: Bytes,
-        _: &'a Progress,
-    ) -> BoxFuture<'a, Result<PutOutcome, StorageError>> {
-        unreachable!("the function only reads")
-    }
-
-    fn compare_and_swap<'a>(
-        &'a self,
-        _: &'a str,
-        _: Bytes,
-        _: Option<&'a Etag>,
-    ) -> BoxFuture<'a, Result<Etag, StorageError>> {
-        unreachable!("the function only reads")
-    }
-
-    fn list<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Vec<ObjectInfo>, StorageError>> {
-        unreachable!("the function lists nothing")
-    }
-
-    fn delete<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<(), StorageError>> {
-        unreachable!("the function only reads")
     }
 
     fn describe(&self) -> String {

@@ -1,13 +1,13 @@
 //! `history`: the versions a store remembers, the one served first.
 
 use crate::cli::HistoryArguments;
-use crate::cmd::{Status, open_store, runtime};
+use crate::cmd::{Status, open_store_to_read, runtime};
 use crate::report::{self, Report};
 
 /// Runs the verb.
 pub fn run(arguments: &HistoryArguments, report: &Report) -> anyhow::Result<Status> {
     let pointer = runtime()?.block_on(async {
-        let storage = open_store(&arguments.store).await?;
+        let storage = open_store_to_read(&arguments.store).await?;
         Ok::<_, anyhow::Error>(wakashu_storage::history(storage.as_ref()).await?)
     })?;
     if arguments.json {

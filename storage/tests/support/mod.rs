@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use wakashu_archive::{
     ContentHash, EntryDraft, MediaType, PictureDraft, RenditionDraft, RoundDraft, Writer, Written,
 };
-use wakashu_storage::{Bucket, Folder, Keys, S3Settings, Storage};
+use wakashu_storage::{Bucket, Folder, Keys, S3Settings, Store};
 
 #[path = "../../../tests/src/fault_proxy.rs"]
 pub mod fault_proxy;
@@ -26,7 +26,7 @@ pub const BUCKET: &str = "poems";
 
 /// An empty storage and what must live as long as it.
 pub struct Fixture {
-    pub storage: Arc<dyn Storage>,
+    pub storage: Arc<dyn Store>,
     pub files: TempDir,
 }
 
@@ -67,7 +67,7 @@ pub fn settings(endpoint: &str) -> S3Settings {
     settings
 }
 
-pub async fn bucket(endpoint: &str, name: &str) -> Arc<dyn Storage> {
+pub async fn bucket(endpoint: &str, name: &str) -> Arc<dyn Store> {
     Arc::new(Bucket::open(name, "some/prefix", &settings(endpoint)).await.unwrap())
 }
 
