@@ -18,6 +18,7 @@ mod publish;
 #[cfg(feature = "s3")]
 mod s3;
 mod storage;
+mod temporary;
 mod timestamp;
 
 pub use error::StorageError;
@@ -34,4 +35,5 @@ pub use s3::{Bucket, Keys, S3Settings};
 pub use storage::{
     BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, Storage, Tail,
 };
+pub use temporary::{TemporaryFile, folder_of, spool_in};
 pub use timestamp::{ParseTimestampError, Timestamp};
