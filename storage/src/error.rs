@@ -135,6 +135,12 @@ pub enum StorageError {
         /// What is wrong with it.
         source: ArchiveError,
     },
+    /// The archive to publish holds nothing to serve.
+    #[error("`{}` cannot be published: no round has an entry", path.display())]
+    NoEntries {
+        /// Which file.
+        path: PathBuf,
+    },
     /// The archive object is gone or broken again after every attempt to write it.
     #[error("`{object}` does not stay in the storage: it was written and found missing or broken afterwards")]
     DoesNotStay {
@@ -213,6 +219,7 @@ impl StorageError {
                 Some("restore the object from the storage's versions, or remove it and publish again")
             }
             Self::BadArchive { .. } => Some("build it again, and run `wakashu-indexer check` on it"),
+            Self::NoEntries { .. } => Some("build it again from a collection with entries"),
             Self::NotInHistory { .. } => {
                 Some("`wakashu-indexer history` lists the versions that can be served again")
             }

@@ -262,6 +262,9 @@ impl LocalArchive {
                 Archive::with_root(trailer, Bytes::copy_from_slice(root)).map_err(refused)?
             }
         };
+        if archive.root().entries.to_native() == 0 {
+            return Err(StorageError::NoEntries { path: file.to_owned() });
+        }
         let built_from = ContentHash::from(&archive.root().built_from);
         Ok(Self { digest: archive.digest(), built_from, bytes })
     }
