@@ -162,7 +162,7 @@ pub enum StorageError {
         digest: ContentHash,
     },
     /// The history holds nothing to go back to from the current version.
-    #[error("`{store}` holds no version from before the current one, published at {published_at}")]
+    #[error("`{store}` holds no version from before the current one, published at {}", published_at.jst())]
     NoEarlierVersion {
         /// Which storage.
         store: String,

@@ -92,6 +92,21 @@ fn an_archive_without_entries_is_refused_as_a_collection_without_entries_is() {
 }
 
 #[test]
+fn history_gives_japanese_time_and_its_data_utc() {
+    let place = Place::small();
+    assert_eq!(place.run(["publish", "wakashu_dir", "store", "--no-cache"]).code, 0);
+    let pointer = place.path().join("store/current.json");
+    let mut stored: serde_json::Value = serde_json::from_slice(&fs::read(&pointer).unwrap()).unwrap();
+    stored["published_at"] = "2026-11-16T15:30:00Z".into();
+    fs::write(&pointer, stored.to_string()).unwrap();
+    let run = place.run(["history", "store"]);
+    assert!(run.stdout.starts_with("served  2026-11-17 00:30 JST  "), "{}", run.stdout);
+    assert_eq!(place.run(["history", "store", "--json"]).json()["published_at"], "2026-11-16T15:30:00Z");
+    let run = place.run(["rollback", "store"]);
+    assert!(run.stderr.contains("published at 2026-11-17 00:30 JST"), "{}", run.stderr);
+}
+
+#[test]
 fn a_source_that_is_not_there_is_named() {
     let place = Place::small();
     let run = place.run(["publish", "nope", "store", "--originals"]);
