@@ -146,6 +146,12 @@ pub enum StorageError {
         /// What is wrong with it.
         source: ArchiveError,
     },
+    /// The archive to publish holds nothing to serve.
+    #[error("`{}` cannot be published: no round has an entry", path.display())]
+    NoEntries {
+        /// Which file.
+        path: PathBuf,
+    },
     /// The archive object is gone or broken again after every attempt to write it.
     #[error("`{object}` does not stay in the storage: it was written and found missing or broken afterwards")]
     DoesNotStay {
@@ -167,7 +173,7 @@ pub enum StorageError {
         digest: ContentHash,
     },
     /// The history holds nothing to go back to from the current version.
-    #[error("`{store}` holds no version from before the current one, published at {published_at}")]
+    #[error("`{store}` holds no version from before the current one, published at {}", published_at.jst())]
     NoEarlierVersion {
         /// Which storage.
         store: String,
@@ -241,6 +247,7 @@ impl StorageError {
                 "copy or publish the archive again, and have whatever serves it pass it on unchanged and uncompressed",
             ),
             Self::BadArchive { .. } => Some("build it again, and run `wakashu-indexer check` on it"),
+            Self::NoEntries { .. } => Some("build it again from a collection with entries"),
             Self::NotInHistory { .. } => {
                 Some("`wakashu-indexer history` lists the versions that can be served again")
             }

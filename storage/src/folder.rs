@@ -8,10 +8,8 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use tempfile::NamedTempFile;
 use wakashu_archive::{ContentHash, Span};
 
 use crate::error::{StorageError, check_total};
@@ -21,15 +19,10 @@ use crate::storage::{
     BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, ReadStore, Store,
     Tail,
 };
+use crate::temporary::{TemporaryFile, folder_of, sync_folder};
 
 /// Held while a small object is replaced. Advisory; the system lets go of it when its holder dies.
 const LOCK_NAME: &str = ".wakashu.lock";
-
-const TEMPORARY_PREFIX: &str = ".wakashu-";
-const TEMPORARY_SUFFIX: &str = ".tmp";
-
-/// After this long a temporary file belongs to a writer that died.
-const TEMPORARY_AGE: Duration = Duration::from_hours(24);
 
 /// How much is written between two progress reports.
 const WRITE_BLOCK_BYTES: usize = 4 << 20;
@@ -73,19 +66,11 @@ impl Folder {
             return Ok(PutOutcome::AlreadyThere);
         }
         let folder = self.create_parent(&path)?;
-        remove_stale_temporaries(folder);
-        let file = write_temporary(folder, bytes, progress)?;
-        // Renames without replacing where the file system can, else makes a hard link: either way one of two
-        // racing writers wins and nobody sees half a file. A file system that can do neither reports an error.
-        match file.persist_noclobber(&path) {
-            Ok(_) => {}
-            Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => {
-                return Ok(PutOutcome::AlreadyThere);
-            }
-            Err(failed) => return Err(io_error("create", &path, failed.error)),
+        match write_temporary(folder, bytes, progress)?.keep_new(&path) {
+            Ok(()) => Ok(PutOutcome::Created),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(PutOutcome::AlreadyThere),
+            Err(error) => Err(io_error("create", &path, error)),
         }
-        sync_folder(folder)?;
-        Ok(PutOutcome::Created)
     }
 
     fn swap(&self, key: &str, bytes: &[u8], expected: Option<&Etag>) -> Result<Etag, StorageError> {
@@ -104,8 +89,7 @@ impl Folder {
             return Err(StorageError::Changed { object: path.display().to_string() });
         }
         let file = write_temporary(folder, bytes, &Progress::silent())?;
-        file.persist(&path).map_err(|failed| io_error("replace", &path, failed.error))?;
-        sync_folder(folder)?;
+        file.keep(&path).map_err(|source| io_error("replace", &path, source))?;
         Ok(etag_of(bytes))
     }
 
@@ -144,7 +128,8 @@ impl Folder {
             Err(missing) if missing.kind() == io::ErrorKind::NotFound => return Ok(()),
             removed => removed.map_err(|source| io_error("remove", &path, source))?,
         }
-        path.parent().map_or(Ok(()), sync_folder)
+        let folder = folder_of(&path);
+        sync_folder(folder).map_err(|source| io_error("sync", folder, source))
     }
 
     /// Creates the folder a file lies in and returns it.
@@ -152,7 +137,7 @@ impl Folder {
         let folder = path.parent().unwrap_or(&self.root);
         if !folder.is_dir() {
             fs::create_dir_all(folder).map_err(|source| io_error("create", folder, source))?;
-            sync_folder(&self.root)?;
+            sync_folder(&self.root).map_err(|source| io_error("sync", &self.root, source))?;
         }
         Ok(folder)
     }
@@ -270,43 +255,17 @@ fn etag_of(bytes: &[u8]) -> Etag {
     Etag(ContentHash::of(bytes).to_string())
 }
 
-/// Writes and syncs a file of a name that nobody looks at. It vanishes unless it is persisted.
-fn write_temporary(folder: &Path, bytes: &[u8], progress: &Progress) -> Result<NamedTempFile, StorageError> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(TEMPORARY_PREFIX).suffix(TEMPORARY_SUFFIX);
-    // As any new file: what the process's mask allows. The server may run as another user than the publisher.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file =
-        builder.tempfile_in(folder).map_err(|source| io_error("create a file in", folder, source))?;
+/// Writes a file of a name that nobody looks at.
+fn write_temporary(folder: &Path, bytes: &[u8], progress: &Progress) -> Result<TemporaryFile, StorageError> {
+    let created = TemporaryFile::create_in(folder);
+    let mut file = created.map_err(|source| io_error("create a file in", folder, source))?;
     let mut written = 0;
     for block in bytes.chunks(WRITE_BLOCK_BYTES) {
         file.write_all(block).map_err(|source| io_error("write", file.path(), source))?;
         written += block.len() as u64;
         progress.report(written);
     }
-    file.as_file().sync_all().map_err(|source| io_error("sync", file.path(), source))?;
     Ok(file)
-}
-
-/// Removes what killed writers left behind. Best effort: a failure here is no reason not to write.
-fn remove_stale_temporaries(folder: &Path) {
-    let stale_before = SystemTime::now() - TEMPORARY_AGE;
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let ours = name
-            .to_str()
-            .is_some_and(|name| name.starts_with(TEMPORARY_PREFIX) && name.ends_with(TEMPORARY_SUFFIX));
-        let modified = entry.metadata().and_then(|metadata| metadata.modified());
-        if ours && modified.is_ok_and(|modified| modified < stale_before) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
-/// Makes a new or removed name survive a power cut.
-fn sync_folder(folder: &Path) -> Result<(), StorageError> {
-    File::open(folder).and_then(|open| open.sync_all()).map_err(|source| io_error("sync", folder, source))
 }
 
 fn too_large(path: &Path, found: u64) -> StorageError {

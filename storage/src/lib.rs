@@ -19,6 +19,7 @@ mod publish;
 #[cfg(feature = "s3")]
 mod s3;
 mod storage;
+mod temporary;
 mod timestamp;
 
 pub use error::StorageError;
@@ -40,4 +41,5 @@ pub use storage::{
     BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, ReadStore, Store,
     Tail,
 };
+pub use temporary::{TemporaryFile, folder_of, spool_in};
 pub use timestamp::{ParseTimestampError, Timestamp};

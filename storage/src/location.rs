@@ -46,6 +46,12 @@ pub struct LocationError {
 }
 
 impl Location {
+    /// Names the store in a folder of this machine, whatever characters its path has.
+    #[must_use]
+    pub fn folder(path: impl Into<PathBuf>) -> Self {
+        Self { place: Place::Folder(path.into()), archive: None }
+    }
+
     /// Returns the store.
     #[must_use]
     pub fn place(&self) -> &Place {
@@ -170,14 +176,13 @@ fn path(path: &Path) -> Result<Location, &'static str> {
     if path.as_os_str().as_encoded_bytes().contains(&0) {
         return Err("a path holds no NUL");
     }
-    let folder = |path: &Path| Location { place: Place::Folder(path.to_owned()), archive: None };
     if path.is_dir() || !(is_archive_name(path) || path.is_file()) {
-        return Ok(folder(path));
+        return Ok(Location::folder(path));
     }
     let name = path.file_name().and_then(|name| name.to_str()).filter(|name| check_key(name).is_ok());
     let name = name.ok_or("the archive's file name has characters that no key may have")?;
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    Ok(Location { archive: Some(name.to_owned()), ..folder(parent) })
+    Ok(Location { archive: Some(name.to_owned()), ..Location::folder(parent) })
 }
 
 fn is_archive_name(path: &Path) -> bool {

@@ -252,6 +252,9 @@ impl LocalArchive {
         let refused = |source| StorageError::BadArchive { path: file.to_owned(), source };
         let archive = Archive::open(&*bytes).map_err(refused)?;
         Trailer::check_head(&bytes).map_err(refused)?;
+        if archive.root().entries.to_native() == 0 {
+            return Err(StorageError::NoEntries { path: file.to_owned() });
+        }
         let built_from = ContentHash::from(&archive.root().built_from);
         let opening = PointerOpening::of(&archive, &bytes);
         Ok(Self { digest: archive.digest(), built_from, opening, bytes })

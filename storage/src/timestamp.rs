@@ -5,11 +5,14 @@ use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
-const DAY_SECONDS: u64 = 24 * 60 * 60;
+use time::format_description::well_known::Rfc3339;
+use time::{OffsetDateTime, UtcDateTime};
 
 /// The last second of the year 9999, the last that four digits can write.
 const LAST_SECOND: u64 = 253_402_300_799;
+
+/// Japan is nine hours ahead of UTC all the year round.
+const JAPAN_AHEAD_SECONDS: u64 = 9 * 60 * 60;
 
 /// A moment between 1970 and 9999, to the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,6 +25,33 @@ impl Timestamp {
     #[must_use]
     pub fn unix_seconds(self) -> u64 {
         self.unix_seconds
+    }
+
+    /// Returns the moment for Japanese text: `2026年11月16日 18:30（日本時間）`.
+    #[must_use]
+    pub fn in_japanese(self) -> String {
+        let time = self.in_japan();
+        let (date, hour, minute) = (time.date(), time.hour(), time.minute());
+        let (year, month, day) = (date.year(), u8::from(date.month()), date.day());
+        format!("{year}年{month}月{day}日 {hour:02}:{minute:02}（日本時間）")
+    }
+
+    /// Returns the moment for a person who reads English, in Japanese time as well: `2026-11-16 18:30 JST`.
+    #[must_use]
+    pub fn jst(self) -> String {
+        let time = self.in_japan();
+        format!("{} {:02}:{:02} JST", time.date(), time.hour(), time.minute())
+    }
+
+    /// Returns what a clock in Japan shows. One in the year 10000 shows the end of 9999.
+    fn in_japan(self) -> UtcDateTime {
+        Self { unix_seconds: (self.unix_seconds + JAPAN_AHEAD_SECONDS).min(LAST_SECOND) }.calendar()
+    }
+
+    fn calendar(self) -> UtcDateTime {
+        let seconds = i64::try_from(self.unix_seconds).unwrap_or(i64::MAX);
+        // Cannot happen: the calendar reaches as far as the seconds do.
+        UtcDateTime::from_unix_timestamp(seconds).unwrap_or(UtcDateTime::MAX)
     }
 }
 
@@ -41,9 +71,9 @@ impl From<Timestamp> for SystemTime {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = civil_from_days(self.unix_seconds / DAY_SECONDS);
-        let second = self.unix_seconds % DAY_SECONDS;
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        let time = self.calendar();
+        let (year, month, day) = (time.year(), u8::from(time.month()), time.day());
+        let (hour, minute, second) = time.as_hms();
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
     }
 }
@@ -59,25 +89,10 @@ impl FromStr for Timestamp {
     /// Reads `YYYY-MM-DDTHH:MM:SSZ`. Fractions of a second, as other tools write them, are dropped; other
     /// offsets than `Z` are refused.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let number = |from: usize, to: usize| {
-            let digits = text.get(from..to).filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
-            digits.and_then(|digits| digits.parse::<u64>().ok())
-        };
-        let read = || {
-            let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
-            let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
-            let marks = [(4, "-"), (7, "-"), (10, "T"), (13, ":"), (16, ":")];
-            let marked = marks.iter().all(|(at, mark)| text.get(*at..at + 1) == Some(*mark));
-            let rest = text.get(19..)?.strip_suffix('Z')?;
-            let fraction = rest.is_empty()
-                || rest.strip_prefix('.').is_some_and(|digits| {
-                    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-                });
-            let days = days_from_civil(year, month, day)?;
-            let real = marked && fraction && hour < 24 && minute < 60 && second < 60;
-            real.then_some(days * DAY_SECONDS + hour * 3600 + minute * 60 + second)
-        };
-        read().map(|unix_seconds| Self { unix_seconds }).ok_or(ParseTimestampError)
+        let is_ours = text.as_bytes().get(10) == Some(&b'T') && text.ends_with('Z');
+        let time = OffsetDateTime::parse(text, &Rfc3339).ok().filter(|_| is_ours);
+        let unix_seconds = time.and_then(|time| u64::try_from(time.unix_timestamp()).ok());
+        unix_seconds.map(|unix_seconds| Self { unix_seconds }).ok_or(ParseTimestampError)
     }
 }
 
@@ -91,35 +106,6 @@ impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
-}
-
-/// Returns year, month and day of a number of days since 1970-01-01. Counts from 1 March of the year 0 in
-/// cycles of 400 years, so that the leap day ends each year.
-fn civil_from_days(days: u64) -> (u64, u64, u64) {
-    let from_march = days + 719_468;
-    let (cycle, day_of_cycle) = (from_march / 146_097, from_march % 146_097);
-    let year_of_cycle =
-        (day_of_cycle - day_of_cycle / 1_460 + day_of_cycle / 36_524 - day_of_cycle / 146_096) / 365;
-    let day_of_year = day_of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (cycle * 400 + year_of_cycle + u64::from(month <= 2), month, day)
-}
-
-/// Returns the days from 1970-01-01 to a date, or nothing for a date that does not exist or lies before.
-fn days_from_civil(year: u64, month: u64, day: u64) -> Option<u64> {
-    if year < 1970 || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    let year_from_march = year - u64::from(month <= 2);
-    let (cycle, year_of_cycle) = (year_from_march / 400, year_from_march % 400);
-    let month_from_march = if month > 2 { month - 3 } else { month + 9 };
-    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
-    let day_of_cycle = year_of_cycle * 365 + year_of_cycle / 4 - year_of_cycle / 100 + day_of_year;
-    let days = (cycle * 146_097 + day_of_cycle).checked_sub(719_468)?;
-    // 31 April reads back as 1 May: the date does not exist.
-    (civil_from_days(days) == (year, month, day)).then_some(days)
 }
 
 #[cfg(test)]
@@ -143,10 +129,14 @@ mod tests {
     }
 
     #[test]
-    fn every_day_reads_back() {
-        for days in (0..LAST_SECOND / DAY_SECONDS).step_by(17) {
-            let (year, month, day) = civil_from_days(days);
-            assert_eq!(days_from_civil(year, month, day), Some(days));
+    fn readers_see_japanese_time() {
+        for (text, japanese, jst) in [
+            ("2026-11-16T09:30:00Z", "2026年11月16日 18:30（日本時間）", "2026-11-16 18:30 JST"),
+            ("2025-12-31T15:05:59Z", "2026年1月1日 00:05（日本時間）", "2026-01-01 00:05 JST"),
+            ("9999-12-31T23:59:59Z", "9999年12月31日 23:59（日本時間）", "9999-12-31 23:59 JST"),
+        ] {
+            let timestamp: Timestamp = text.parse().unwrap();
+            assert_eq!((timestamp.in_japanese().as_str(), timestamp.jst().as_str()), (japanese, jst));
         }
     }
 

@@ -223,25 +223,25 @@ async fn of_racing_writers_one_wins() {
     }
 }
 
-/// A folder's temporary files are seen by nobody, and removed once their writer is surely dead.
+/// A folder's temporary files are seen by nobody. Those of dead writers go with the next write, however young; those of
+/// living writers stay, however old.
 #[tokio::test]
 async fn what_killed_writers_left_is_swept() {
     let fixture = support::folder().await;
     put(&*fixture.storage, "archives/a", "x").await;
     let folder = fixture.files.path().join("store/archives");
-    let (old, young, foreign) =
-        (folder.join(".wakashu-old.tmp"), folder.join(".wakashu-new.tmp"), folder.join("notes.tmp"));
-    for path in [&old, &young, &foreign] {
+    let [dead, alive, foreign] =
+        [".wakashu-1.tmp", ".wakashu-2.tmp", "notes.tmp"].map(|name| folder.join(name));
+    for path in [&dead, &alive, &foreign] {
         std::fs::write(path, b"half").unwrap();
     }
-    let day_before = SystemTime::now() - std::time::Duration::from_hours(25);
-    for path in [&old, &foreign] {
-        std::fs::File::options().write(true).open(path).unwrap().set_modified(day_before).unwrap();
-    }
+    let writer = std::fs::File::options().append(true).open(&alive).unwrap();
+    writer.lock().unwrap();
+    writer.set_modified(SystemTime::now() - std::time::Duration::from_hours(25)).unwrap();
     let keys: Vec<_> = fixture.storage.list("archives/").await.unwrap().into_iter().map(|o| o.key).collect();
     assert_eq!(keys, ["archives/a", "archives/notes.tmp"]);
     put(&*fixture.storage, "archives/b", "x").await;
-    assert!(!old.exists() && young.exists() && foreign.exists());
+    assert!(!dead.exists() && alive.exists() && foreign.exists());
 }
 
 /// Other users may read what was written, as far as the mask allows: the server often is another user.

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, combinators::BoxBody};
@@ -25,6 +25,13 @@ use tokio::sync::Semaphore;
 pub enum Fault {
     /// The request waits before it is passed on.
     Delay(Duration),
+    /// The request waits for a while, and the answer for as long as its bytes take on a line of that speed.
+    Line {
+        /// From the request to the first byte of the answer.
+        latency: Duration,
+        /// The line's speed.
+        bytes_per_second: u32,
+    },
     /// The proxy answers itself; the server never hears of it.
     Answer {
         /// The status.
@@ -135,6 +142,27 @@ pub struct Exchange {
     pub request_bytes: usize,
     /// Bytes of the answer's body that were passed on.
     pub answer_bytes: usize,
+    /// When the request came.
+    pub started: Instant,
+    /// When the answer could be passed on.
+    pub ended: Instant,
+}
+
+/// Returns how many exchanges had to wait for one another: the most of which each began after the one before had ended.
+/// Those that ran side by side count as one.
+#[must_use]
+pub fn in_sequence(exchanges: &[Exchange]) -> usize {
+    let mut by_end: Vec<&Exchange> = exchanges.iter().collect();
+    by_end.sort_by_key(|exchange| exchange.ended);
+    let mut last: Option<Instant> = None;
+    let mut count = 0;
+    for exchange in by_end {
+        if last.is_none_or(|last| exchange.started >= last) {
+            last = Some(exchange.ended);
+            count += 1;
+        }
+    }
+    count
 }
 
 /// A running proxy. It stops with the runtime it was started on.
@@ -212,6 +240,7 @@ fn closed() -> std::io::Error {
 
 impl State {
     async fn exchange(&self, request: Request<Incoming>) -> Result<Response<Body>, std::io::Error> {
+        let started = Instant::now();
         let (head, body) = request.into_parts();
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
         let range = head.headers.get("range").and_then(|range| range.to_str().ok()).map(str::to_owned);
@@ -223,10 +252,13 @@ impl State {
             status: None,
             request_bytes: body.len(),
             answer_bytes: 0,
+            started,
+            ended: started,
         };
         let fault = self.fault_for(&exchange);
         let request = Request::from_parts(head, Full::new(body));
         let answered = self.misbehave(request, fault, &mut exchange).await;
+        exchange.ended = Instant::now();
         lock(&self.log).push(exchange);
         answered
     }
@@ -238,7 +270,9 @@ impl State {
         exchange: &mut Exchange,
     ) -> Result<Response<Body>, std::io::Error> {
         match &fault {
-            Some(Fault::Delay(pause)) => tokio::time::sleep(*pause).await,
+            Some(Fault::Delay(pause) | Fault::Line { latency: pause, .. }) => {
+                tokio::time::sleep(*pause).await;
+            }
             Some(Fault::Hold(gate)) => gate.pass().await,
             Some(Fault::Drop) => return Err(closed()),
             Some(Fault::Answer { status, header, body }) => {
@@ -256,6 +290,10 @@ impl State {
         let (mut head, body) = self.forward(request).await?.into_parts();
         if matches!(fault, Some(Fault::LoseAnswer)) {
             return Err(closed());
+        }
+        if let Some(Fault::Line { bytes_per_second, .. }) = &fault {
+            let bytes = u32::try_from(body.len()).unwrap_or(u32::MAX);
+            tokio::time::sleep(Duration::from_secs(1) * bytes / *bytes_per_second).await;
         }
         exchange.status = Some(head.status.as_u16());
         exchange.answer_bytes = body.len();

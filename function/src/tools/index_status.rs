@@ -89,13 +89,14 @@ fn sentence(snapshot: &Snapshot) -> String {
         root.entries.to_native(),
         pictures(snapshot),
         loaded.digest,
-        loaded.loaded_at,
+        loaded.loaded_at.in_japanese(),
     );
     if let Some(published) = loaded.published_at {
-        text.push_str(&format!("\n公開: {published}"));
+        text.push_str(&format!("\n公開: {}", published.in_japanese()));
     }
     if let Some(since) = snapshot.stale_since() {
-        text.push_str(&format!("\n{since} から更新を確かめられていません。古い内容の可能性があります。"));
+        let since = since.in_japanese();
+        text.push_str(&format!("\n{since}から更新を確かめられていません。古い内容の可能性があります。"));
     }
     text
 }

@@ -13,7 +13,7 @@ use wakashu_archive::{ContentHash, PreparedEntry, RoundDraft, Sizes, WriteError,
 use super::Status;
 use crate::cli::{BuildArguments, PictureArguments};
 use crate::entry::{DECODING_BUDGET_BYTES, Depth, EntryReader, Loaded};
-use crate::output::{Output, OutputError, TemporaryFile};
+use crate::output::{Output, OutputError};
 use crate::picture::{Cache, Origin, Settings};
 use crate::pipeline::{Budget, run_ordered};
 use crate::problem::{self, Problem, Tally, printable_path};
@@ -190,7 +190,7 @@ pub fn build(request: &BuildRequest, report: &Report) -> Result<BuildOutcome, Bu
     let (rounds, entries) = (collection.rounds.len(), collection.entry_count());
     tracing::info!(rounds, entries, threads = request.threads, "collection walked");
     // Made before the long work, so that an output that cannot be written is known at once.
-    let temporary = TemporaryFile::create(&request.output).map_err(output_error)?;
+    let temporary = request.output.create().map_err(output_error)?;
     tracing::info!(directory = ?request.cache_dir, "cache of renditions");
     let cache = request.cache_dir.as_deref().map_or_else(Cache::disabled, Cache::open);
     let reader = EntryReader {
@@ -234,7 +234,7 @@ pub fn build(request: &BuildRequest, report: &Report) -> Result<BuildOutcome, Bu
         assembly.finish().map_err(BuildError::Write)?;
     let archive = match written {
         Some((digest, bytes, built_from)) => {
-            let path = temporary.keep(digest).map_err(output_error)?;
+            let path = request.output.keep(temporary, digest).map_err(output_error)?;
             summary.bytes_out = bytes;
             Some(BuiltArchive { path, digest, bytes, built_from })
         }

@@ -18,7 +18,7 @@ pub fn run(arguments: &HistoryArguments, report: &Report) -> anyhow::Result<Stat
     for (at, version) in pointer.versions().enumerate() {
         let mark = if at == 0 { "served" } else { "      " };
         let bytes = report::bytes(version.bytes);
-        table.push_str(&format!("{mark}  {}  {bytes:>9}  {}\n", version.published_at, version.digest));
+        table.push_str(&format!("{mark}  {}  {bytes:>9}  {}\n", version.published_at.jst(), version.digest));
     }
     report.data(&table)?;
     Ok(Status::Fine)

@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use wakashu_archive::ContentHash;
 use wakashu_function::{ArchiveState, Config, door, run as server};
-use wakashu_storage::{Folder, Progress, PublishOptions};
+use wakashu_storage::{
+    ARCHIVES_PREFIX, Folder, Location, Progress, PublishOptions, Store as _, Version, digest_of_key,
+};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::cli::PreviewArguments;
@@ -23,13 +25,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(700);
 pub fn run(arguments: &PreviewArguments, report: Report) -> anyhow::Result<Status> {
     let report = if arguments.no_progress { report.without_progress() } else { report };
     let scratch = tempfile::tempdir()?;
+    let store = scratch.path().join("store");
     let preview = Preview {
         request: BuildRequest::new(
             arguments.wakashu_dir.clone(),
             Output::Directory(scratch.path().join("built")),
         )
         .with_pictures(&arguments.pictures),
-        store: Folder::new(scratch.path().join("store")),
+        store: Folder::new(&store),
         report: report.clone(),
     };
     let runtime = runtime()?;
@@ -38,13 +41,12 @@ pub fn run(arguments: &PreviewArguments, report: Report) -> anyhow::Result<Statu
     if published == Built::Nothing && !arguments.watch {
         return Ok(Status::Findings);
     }
-    let store = scratch.path().join("store");
-    let store = store.to_string_lossy();
-    let config = Config::read(|name| match name {
-        "WAKASHU_ARCHIVE" => Some(format!("file://{store}")),
+    let mut config = Config::read(|name| match name {
+        "WAKASHU_ARCHIVE" => None,
         "PORT" => arguments.port.map(|port| port.to_string()).or_else(|| std::env::var(name).ok()),
         _ => std::env::var(name).ok(),
     })?;
+    config.archive = Some(Location::folder(store));
     runtime.block_on(async {
         let running = server::Server::start(&config).await?;
         // Whoever reads the address may stop the server at once.
@@ -94,7 +96,19 @@ impl Preview {
         let outcome = wakashu_storage::publish(&self.store, &archive.path, &options, &progress).await?;
         // The store has its own copy.
         std::fs::remove_file(&archive.path)?;
+        self.remove_all_but(&[Some(&outcome.current), outcome.previous.as_ref()]).await;
         Ok(if outcome.switched { Built::New } else { Built::Same })
+    }
+
+    /// Removes earlier builds. The version before the current one is kept, because a reader may be about to open it.
+    async fn remove_all_but(&self, kept: &[Option<&Version>]) {
+        for object in self.store.list(ARCHIVES_PREFIX).await.unwrap_or_default() {
+            let digest = digest_of_key(&object.key);
+            if !kept.iter().flatten().any(|version| Some(version.digest) == digest) {
+                // Where a file that is being read cannot be removed, the next build tries again.
+                let _ = self.store.delete(&object.key).await;
+            }
+        }
     }
 
     /// Builds again whenever the collection has changed and has then kept still for one look.

@@ -6,12 +6,13 @@
 //! again. The directory holds nothing of value and can be deleted at any time.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use wakashu_archive::ContentHash;
+use wakashu_storage::{TemporaryFile, folder_of};
 
 use super::{ENCODER_VERSION, Problem, Renditions, Settings, header, render};
 
@@ -147,19 +148,15 @@ fn note_use(path: &Path, now: SystemTime) {
 }
 
 fn write_entry(path: &Path, content: &[u8]) -> io::Result<()> {
-    static TEMPORARY_NAMES: AtomicU64 = AtomicU64::new(0);
-    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let directory = folder_of(path);
     fs::create_dir_all(directory)?;
-    let number = TEMPORARY_NAMES.fetch_add(1, Ordering::Relaxed);
-    let temporary = directory.join(format!("{}-{number}.tmp", std::process::id()));
-    let written = fs::write(&temporary, content).and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written
+    let mut file = TemporaryFile::create_in(directory)?;
+    file.write_all(content)?;
+    // An entry tells by its own hash that it is broken, so it need not outlive a power cut.
+    file.keep_unsynced(path)
 }
 
-/// Removes entries (and temporary files of builds that died) that were not used for a long time; at most once a day.
+/// Removes entries that were not used for a long time; at most once a day.
 fn remove_old_entries(directory: &Path, now: SystemTime) {
     let mark = directory.join(CLEANED_MARK);
     let last_time = fs::metadata(&mark).and_then(|metadata| metadata.modified());
@@ -206,6 +203,17 @@ mod tests {
         let later = now + Duration::from_hours(48);
         remove_old_entries(directory.path(), later);
         assert!(shard.join("used").exists());
+    }
+
+    #[test]
+    fn what_a_killed_build_left_goes_with_the_next_entry_beside_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let shard = directory.path().join("ab");
+        fs::create_dir(&shard).unwrap();
+        fs::write(shard.join(".wakashu-x.tmp"), "half").unwrap();
+        write_entry(&shard.join("entry"), b"whole").unwrap();
+        let names: Vec<_> = fs::read_dir(&shard).unwrap().map(|file| file.unwrap().file_name()).collect();
+        assert_eq!(names, ["entry"]);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use wakashu_archive::{ContentHash, RoundDraft, Writer};
+
 use crate::harness::{Place, Run};
 
 #[test]
@@ -70,6 +72,38 @@ fn what_does_not_outlive_the_run_and_options_of_other_verbs_are_not_mentioned() 
     }
     let build = place.run(["build", "wakashu_dir", "-o", "out", "--no-cache"]);
     assert!(build.stderr.contains("--keep-going"), "{}", build.stderr);
+}
+
+#[test]
+fn an_archive_without_entries_is_refused_as_a_collection_without_entries_is() {
+    let place = Place::new().directory("第1回");
+    let archive = place.path().join("empty.wakashu");
+    let mut writer = Writer::new(fs::File::create(&archive).unwrap()).unwrap();
+    writer.begin_round(RoundDraft { title: "第1回".to_owned(), period: None }).unwrap();
+    writer.finish("空".to_owned(), String::new(), ContentHash::of(b"")).unwrap();
+    for (source, code) in [("wakashu_dir", 1), ("empty.wakashu", 2)] {
+        for more in [&[][..], &["--dry-run"]] {
+            let run = place.run([&["publish", source, "store"], more].concat());
+            assert_eq!((run.code, run.stdout.as_str()), (code, ""), "{source}: {}", run.stderr);
+            assert!(run.stderr.contains("no round has an entry"), "{source}: {}", run.stderr);
+            assert!(!place.path().join("store/current.json").exists());
+        }
+    }
+}
+
+#[test]
+fn history_gives_japanese_time_and_its_data_utc() {
+    let place = Place::small();
+    assert_eq!(place.run(["publish", "wakashu_dir", "store", "--no-cache"]).code, 0);
+    let pointer = place.path().join("store/current.json");
+    let mut stored: serde_json::Value = serde_json::from_slice(&fs::read(&pointer).unwrap()).unwrap();
+    stored["published_at"] = "2026-11-16T15:30:00Z".into();
+    fs::write(&pointer, stored.to_string()).unwrap();
+    let run = place.run(["history", "store"]);
+    assert!(run.stdout.starts_with("served  2026-11-17 00:30 JST  "), "{}", run.stdout);
+    assert_eq!(place.run(["history", "store", "--json"]).json()["published_at"], "2026-11-16T15:30:00Z");
+    let run = place.run(["rollback", "store"]);
+    assert!(run.stderr.contains("published at 2026-11-17 00:30 JST"), "{}", run.stderr);
 }
 
 #[test]

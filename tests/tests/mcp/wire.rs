@@ -32,6 +32,7 @@ fn compare(name: &str, method: &str, params: &Value, text: &str) {
         (r"\?v=[0-9a-f]{16}", "?v=<hash>"),
         (r"\b[0-9a-f]{64}\b", "<digest>"),
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "<time>"),
+        (r"\d{4}年\d{1,2}月\d{1,2}日 \d\d:\d\d（日本時間）", "<time in Japan>"),
         (r#""bytes": \d+"#, r#""bytes": <bytes>"#),
         (r#""nextCursor": "[^"]+""#, r#""nextCursor": "<cursor>""#),
         (r"\bdjF8[A-Za-z0-9_-]{20,}", "<cursor>"),

@@ -8,9 +8,14 @@ use wakashu_tests::{Connection, HttpRequest, Reply, Server, check_answer};
 /// How many ask at a time.
 pub(crate) const CLIENTS: usize = 10;
 
+/// Tells whether all is to be tried that is promised, however long it takes.
+pub(crate) fn is_long() -> bool {
+    std::env::var_os("WAKASHU_LONG").is_some()
+}
+
 /// Returns how long a test under load takes: a few seconds, or as long as is promised.
 pub(crate) fn length(short: u64, promised: u64) -> Duration {
-    Duration::from_secs(if std::env::var_os("WAKASHU_LONG").is_some() { promised } else { short })
+    Duration::from_secs(if is_long() { promised } else { short })
 }
 
 /// A client with a connection of its own.

@@ -2,7 +2,7 @@
 //!
 //! The bucket is s3s behind the proxy that counts and misbehaves. Under load each test runs for a few seconds;
 //! `WAKASHU_LONG=1 cargo test -p wakashu-tests --test storage -- --nocapture` runs them for as long as is promised
-//! (20 s of moving pointers, 10 s without storage) and prints what was seen.
+//! (20 s of moving pointers, 10 s without storage, a cold start on a million entries) and prints what was seen.
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -22,7 +22,7 @@ pub(crate) const ADDRESS: &str = "s3://poems/wakashu";
 pub(crate) struct Store {
     pub(crate) proxy: FaultProxy,
     direct: SocketAddr,
-    _files: TempDir,
+    files: TempDir,
     _runtime: Runtime,
 }
 
@@ -33,7 +33,7 @@ impl Store {
         let files = tempfile::tempdir().unwrap();
         let direct = runtime.block_on(start_s3s(files.path(), BUCKET)).unwrap();
         let proxy = runtime.block_on(FaultProxy::start(direct)).unwrap();
-        Self { proxy, direct, _files: files, _runtime: runtime }
+        Self { proxy, direct, files, _runtime: runtime }
     }
 
     /// Returns a store with this archive published in it.
@@ -61,14 +61,32 @@ impl Store {
 
     /// Returns the settings of a server that reads this store by range and looks at the pointer every second.
     pub(crate) fn settings(&self) -> Vec<(&'static str, String)> {
+        let mut settings = self.address();
+        settings
+            .extend([("WAKASHU_PRELOAD_BYTES", "0".to_owned()), ("WAKASHU_REFRESH_SECONDS", "1".to_owned())]);
+        settings
+    }
+
+    /// Returns what a server must be told to find this store.
+    fn address(&self) -> Vec<(&'static str, String)> {
         let mut settings: Vec<_> = keys().map(|(name, value)| (name, value.to_owned())).into();
         settings.extend([
             ("AWS_ENDPOINT_URL_S3", self.proxy.endpoint()),
             ("WAKASHU_ARCHIVE", ADDRESS.to_owned()),
-            ("WAKASHU_PRELOAD_BYTES", "0".to_owned()),
-            ("WAKASHU_REFRESH_SECONDS", "1".to_owned()),
         ]);
         settings
+    }
+
+    /// Serves what is published here, everything else as it is when nothing is set.
+    pub(crate) fn serve_by_default(&self) -> Server {
+        let settings = self.address();
+        let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        Server::serve_with(None, &settings)
+    }
+
+    /// Returns the pointer as it is stored.
+    pub(crate) fn pointer(&self) -> Vec<u8> {
+        std::fs::read(self.files.path().join("poems/wakashu/current.json")).unwrap()
     }
 
     /// Serves what is published here; `more` is set besides, or instead.

@@ -1,0 +1,195 @@
+//! Files in the making: written under a hidden name beside their target, then given their name in one step.
+//!
+//! A temporary file is locked as long as its writer lives, and the system lets go of the lock when the writer dies,
+//! however it dies. So a temporary file that can be locked is litter, and the next writer in that folder removes it.
+//! The age of a file tells less: a long build or a slow upload looks dead, a writer killed a minute ago looks alive,
+//! and the clocks of two machines that share a folder differ. Where a file system has no locks, nothing is removed.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+
+const PREFIX: &str = ".wakashu-";
+const SUFFIX: &str = ".tmp";
+
+/// A file under a hidden name. It is removed when it is dropped without having been given a name.
+#[derive(Debug)]
+pub struct TemporaryFile(NamedTempFile);
+
+impl TemporaryFile {
+    /// Creates a file in a folder that exists, and removes what dead writers left there.
+    ///
+    /// The file can be read by whoever the process's mask allows, as any new file: a server may run as another user
+    /// than the publisher.
+    pub fn create_in(folder: &Path) -> io::Result<Self> {
+        remove_litter(folder);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PREFIX).suffix(SUFFIX);
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        loop {
+            let file = builder.tempfile_in(folder)?;
+            let taken = matches!(file.as_file().try_lock(), Err(fs::TryLockError::WouldBlock));
+            // Before it was locked, another writer may have taken it for litter.
+            if !taken && file.path().exists() {
+                return Ok(Self(file));
+            }
+        }
+    }
+
+    /// Returns the hidden name.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Returns another handle of the file, with the same position.
+    pub fn handle(&self) -> io::Result<File> {
+        self.0.as_file().try_clone()
+    }
+
+    /// Makes the content durable and gives the file its name, in place of a file of that name.
+    pub fn keep(self, path: &Path) -> io::Result<()> {
+        self.0.as_file().sync_all()?;
+        self.0.persist(path)?;
+        sync_folder(folder_of(path))
+    }
+
+    /// Makes the content durable and gives the file its name, unless there is a file of that name: then the error is
+    /// [`io::ErrorKind::AlreadyExists`].
+    ///
+    /// This renames without replacing where the file system can, else it makes a hard link: either way one of two
+    /// racing writers wins. A file system that can do neither reports an error.
+    pub fn keep_new(self, path: &Path) -> io::Result<()> {
+        self.0.as_file().sync_all()?;
+        self.0.persist_noclobber(path)?;
+        sync_folder(folder_of(path))
+    }
+
+    /// Gives the file its name, in place of a file of that name. After a power cut its content may be lost: for files
+    /// that show when they are broken and can be made again.
+    pub fn keep_unsynced(self, path: &Path) -> io::Result<()> {
+        self.0.persist(path)?;
+        Ok(())
+    }
+}
+
+impl Write for TemporaryFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.as_file_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.as_file_mut().flush()
+    }
+}
+
+/// Returns a file to write to and read back from, on the file system of a folder. Its name is gone from the start, or
+/// goes when the file is closed, so that a writer that dies leaves nothing behind.
+pub fn spool_in(folder: &Path) -> io::Result<File> {
+    tempfile::tempfile_in(folder)
+}
+
+/// Returns the folder a file lies in.
+#[must_use]
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Makes new and removed names in a folder survive a power cut. Only Unix can sync a folder.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+/// Removes the files of dead writers. A failure here is no reason not to write.
+fn remove_litter(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let ours = name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
+        if !ours || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            continue;
+        }
+        // Opened for writing, without which a network file system refuses the lock.
+        let file = File::options().write(true).open(entry.path());
+        if file.is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Seek as _};
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn litter_goes_at_once_and_what_is_being_written_stays_however_old() {
+        let folder = tempfile::tempdir().unwrap();
+        let living = TemporaryFile::create_in(folder.path()).unwrap();
+        let long_ago = SystemTime::now() - Duration::from_hours(24 * 365);
+        living.handle().unwrap().set_modified(long_ago).unwrap();
+        let [litter, other] = [".wakashu-build-1-1.tmp", "notes.tmp"].map(|name| folder.path().join(name));
+        fs::write(&litter, "half").unwrap();
+        fs::write(&other, "whole").unwrap();
+        let second = TemporaryFile::create_in(folder.path()).unwrap();
+        assert!(!litter.exists(), "nobody writes it any more");
+        assert!(living.path().exists() && second.path().exists() && other.exists());
+        drop((living, second));
+        assert_eq!(names(folder.path()), ["notes.tmp"]);
+    }
+
+    #[test]
+    fn a_file_gets_its_name_with_its_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let written = |text: &str| {
+            let mut file = TemporaryFile::create_in(folder.path()).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            file
+        };
+        written("1").keep_new(&path).unwrap();
+        assert_eq!(written("2").keep_new(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"1");
+        written("3").keep(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"3");
+        written("4").keep_unsynced(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"4");
+        assert_eq!(names(folder.path()), ["x"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_can_be_read_by_whoever_may_read_any_new_file() {
+        use std::os::unix::fs::MetadataExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let [plain, ours] = ["plain", "ours"].map(|name| folder.path().join(name));
+        fs::write(&plain, "").unwrap();
+        TemporaryFile::create_in(folder.path()).unwrap().keep(&ours).unwrap();
+        assert_eq!(fs::metadata(&ours).unwrap().mode(), fs::metadata(&plain).unwrap().mode());
+    }
+
+    #[test]
+    fn a_spool_is_read_back_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = spool_in(folder.path()).unwrap();
+        spool.write_all(b"waka").unwrap();
+        spool.seek(io::SeekFrom::Start(2)).unwrap();
+        let mut read = String::new();
+        spool.read_to_string(&mut read).unwrap();
+        assert_eq!(read, "ka");
+        drop(spool);
+        assert!(names(folder.path()).is_empty());
+    }
+}
