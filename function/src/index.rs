@@ -13,7 +13,8 @@ use quick_cache::{OptionsBuilder, Weighter};
 use tokio::sync::OnceCell;
 use wakashu_archive::{
     Archive, ArchiveError, ArchivedChunk, ArchivedRendition, Column, ColumnName, ContentHash, KEYS_VERSION,
-    MAX_ROOT_BYTES, Opening, PageView, Part, Span, TAIL_BYTES, verify_original, verify_rendition,
+    MAX_ROOT_BYTES, Opening, PageView, Part, Span, TAIL_BYTES, TRAILER_BYTES, verify_original,
+    verify_rendition,
 };
 use wakashu_storage::{Object, OpenError, PointerOpening, StorageError, Tail, open_archive};
 
@@ -388,8 +389,9 @@ fn inline(known: &Announced<'_>) -> Option<Archive> {
 
 /// Returns how much of an archive's end to read: what the pointer says, if that can be.
 fn opening_bytes(known: &Announced<'_>) -> u64 {
+    let possible = TRAILER_BYTES as u64..=known.bytes.min(MAX_ROOT_BYTES);
     let stated = known.opening.map(|opening| opening.bytes);
-    stated.filter(|bytes| *bytes <= known.bytes.min(MAX_ROOT_BYTES)).unwrap_or(TAIL_BYTES)
+    stated.filter(|bytes| possible.contains(bytes)).unwrap_or(TAIL_BYTES)
 }
 
 /// Reads the last bytes of an object whose length is known.

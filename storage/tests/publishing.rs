@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use support::{Fixture, archive};
-use wakashu_archive::ContentHash;
+use wakashu_archive::{ContentHash, EntryDraft, Opening, RoundDraft, Writer};
 use wakashu_storage::{
-    ArchiveWrite, Fetched, POINTER_KEY, Pointer, Progress, PublishOptions, PublishOutcome, StorageError,
-    Store, archive_key, history, publish, rollback,
+    ArchiveWrite, Fetched, MAX_INLINE_BYTES, POINTER_KEY, Pointer, PointerOpening, Progress, PublishOptions,
+    PublishOutcome, StorageError, Store, archive_key, history, publish, rollback,
 };
 
 on_every_storage!(
@@ -24,6 +24,7 @@ on_every_storage!(
     rolling_back_serves_an_earlier_version,
     rolling_back_goes_by_order_and_not_by_clocks,
     rolling_back_needs_something_to_go_back_to,
+    the_pointer_opens_what_it_names_through_publishing_and_rolling_back,
     a_broken_object_of_that_name_is_replaced,
     a_current_archive_that_is_gone_is_restored,
     a_large_archive_is_published,
@@ -224,6 +225,52 @@ async fn rolling_back_needs_something_to_go_back_to(fixture: Fixture) {
     let gone = rollback(&*fixture.storage, None).await;
     assert!(matches!(gone, Err(StorageError::NotFound { .. })), "{gone:?}");
     assert_eq!(history(&*fixture.storage).await.unwrap().current.digest, digest(&fixture, "b"));
+}
+
+/// Opens the current archive with nothing but the pointer, and returns its digest.
+async fn opened_by_pointer(fixture: &Fixture) -> ContentHash {
+    let pointer = history(&*fixture.storage).await.unwrap();
+    let PointerOpening { bytes, inline } = pointer.opening.expect("the pointer says how to open");
+    let inline = inline.expect("a small archive's opening is in the pointer");
+    assert_eq!(inline.len() as u64, bytes);
+    let Ok(Opening::Ready(archive)) = Opening::from_tail(inline, pointer.current.bytes) else {
+        panic!("the pointer's bytes suffice");
+    };
+    assert_eq!(archive.opening_span().length, bytes);
+    assert_eq!(archive.digest(), pointer.current.digest);
+    archive.digest()
+}
+
+async fn the_pointer_opens_what_it_names_through_publishing_and_rolling_back(fixture: Fixture) {
+    let now = SystemTime::now();
+    publish_at(&fixture, "a", now).await;
+    assert_eq!(opened_by_pointer(&fixture).await, digest(&fixture, "a"));
+    publish_at(&fixture, "b", now + DAY).await;
+    assert_eq!(opened_by_pointer(&fixture).await, digest(&fixture, "b"));
+    rollback(&*fixture.storage, None).await.unwrap();
+    assert_eq!(opened_by_pointer(&fixture).await, digest(&fixture, "a"));
+    rollback(&*fixture.storage, Some(digest(&fixture, "b"))).await.unwrap();
+    assert_eq!(opened_by_pointer(&fixture).await, digest(&fixture, "b"));
+}
+
+#[tokio::test]
+async fn a_long_opening_is_measured_but_not_carried() {
+    let fixture = support::folder().await;
+    let path = fixture.files.path().join("long.wakashu");
+    let mut writer = Writer::new(std::fs::File::create(&path).unwrap()).unwrap();
+    for number in 1..=600 {
+        writer.begin_round(RoundDraft { title: format!("第{number}回"), ..RoundDraft::default() }).unwrap();
+        writer.entry(EntryDraft { rank: 1, ..EntryDraft::default() }).unwrap();
+    }
+    writer.finish(String::new(), String::new(), ContentHash::of(b"long")).unwrap();
+    publish(&*fixture.storage, &path, &options(SystemTime::now()), &Progress::silent()).await.unwrap();
+    let opening = history(&*fixture.storage).await.unwrap().opening.unwrap();
+    assert_eq!(opening.inline, None);
+    assert!(opening.bytes > MAX_INLINE_BYTES, "{}", opening.bytes);
+    publish_at(&fixture, "short", SystemTime::now() + DAY).await;
+    assert!(history(&*fixture.storage).await.unwrap().opening.unwrap().inline.is_some());
+    rollback(&*fixture.storage, None).await.unwrap();
+    assert_eq!(history(&*fixture.storage).await.unwrap().opening, Some(opening));
 }
 
 async fn a_broken_object_of_that_name_is_replaced(fixture: Fixture) {

@@ -79,7 +79,7 @@ fn an_archive_without_entries_is_refused_as_a_collection_without_entries_is() {
     let place = Place::new().directory("第1回");
     let archive = place.path().join("empty.wakashu");
     let mut writer = Writer::new(fs::File::create(&archive).unwrap()).unwrap();
-    writer.begin_round(RoundDraft { title: "第1回".to_owned(), period: None }).unwrap();
+    writer.begin_round(RoundDraft { title: "第1回".to_owned(), ..RoundDraft::default() }).unwrap();
     writer.finish("空".to_owned(), String::new(), ContentHash::of(b"")).unwrap();
     for (source, code) in [("wakashu_dir", 1), ("empty.wakashu", 2)] {
         for more in [&[][..], &["--dry-run"]] {

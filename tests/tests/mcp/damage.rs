@@ -239,7 +239,7 @@ fn an_archive_without_columns_is_served_but_cannot_be_searched() {
 fn a_damaged_root_or_a_foreign_file_is_not_served_and_the_server_says_so() {
     let collection = collection();
     let path = collection.write();
-    let root = open(&path).0.trailer().root.span();
+    let root = open(&path).0.table().find(SectionKind::ROOT).unwrap().span();
     let whole = std::fs::read(&path).unwrap();
     let beside = |name: &str, bytes: &[u8]| {
         let path = path.with_file_name(name);

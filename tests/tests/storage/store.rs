@@ -7,7 +7,7 @@ use std::process::Command;
 use bytes::Bytes;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
-use wakashu_archive::{Archive, Span};
+use wakashu_archive::Archive;
 use wakashu_tests::{Server, program};
 
 use crate::fault_proxy::{Exchange, FaultProxy};
@@ -123,8 +123,4 @@ pub(crate) fn folder() -> (TempDir, PathBuf) {
 pub(crate) fn open(path: &Path) -> (Archive, Bytes) {
     let whole = Bytes::from(std::fs::read(path).unwrap());
     (Archive::open(&*whole).unwrap(), whole)
-}
-
-pub(crate) fn part(whole: &Bytes, span: Span) -> Bytes {
-    whole.slice(usize::try_from(span.offset).unwrap()..usize::try_from(span.end()).unwrap())
 }

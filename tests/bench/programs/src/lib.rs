@@ -42,7 +42,9 @@ impl FromStr for Shape {
 
 /// Writes an archive: the shapes one after the other, their rounds numbered from 第1回.
 pub fn write_archive(path: &Path, shapes: &[Shape]) -> Result<(), Box<dyn Error>> {
-    let mut writer = Writer::new(BufWriter::new(File::create(path)?))?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let out = BufWriter::new(File::create(path)?);
+    let mut writer = Writer::spooled(out, || tempfile::tempfile_in(folder))?;
     for (round, shape) in numbered(shapes) {
         writer.begin_round(RoundDraft { title: round_title(round), ..RoundDraft::default() })?;
         for rank in 1..=shape.entries {
