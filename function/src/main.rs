@@ -12,7 +12,7 @@ use wakashu_function::{Config, door, log, reference, run};
 #[command(
     version,
     about,
-    after_help = "Examples:\n  wakashu-function serve poems.wakashu\n  wakashu-function serve file:///srv/poems --port 8080\n  wakashu-function stdio poems.wakashu\n  wakashu-function config"
+    after_help = "Examples:\n  wakashu-function serve poems.wakashu\n  wakashu-function serve file:///srv/poems --port 8080\n  wakashu-function serve https://poems.example.org/wakashu\n  wakashu-function stdio poems.wakashu\n  wakashu-function config"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -26,7 +26,7 @@ enum Door {
         after_help = "Example:\n  wakashu-function serve poems.wakashu --port 0\n\nThe first line on stdout is the endpoint's address, alone."
     )]
     Serve {
-        /// The archive or store: a path, file://… or s3://…; else WAKASHU_ARCHIVE.
+        /// The archive or store: a path, file://…, s3://… or https://…; else WAKASHU_ARCHIVE.
         archive: Option<String>,
         /// The address to listen on [default: HOST or 127.0.0.1].
         #[arg(long)]
@@ -37,7 +37,7 @@ enum Door {
     },
     /// Answer on standard input and output, as Claude Desktop starts local servers.
     Stdio {
-        /// The archive or store: a path, file://… or s3://…; else WAKASHU_ARCHIVE.
+        /// The archive or store: a path, file://…, s3://… or https://…; else WAKASHU_ARCHIVE.
         archive: Option<String>,
     },
     /// Show the settings in force.

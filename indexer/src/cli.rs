@@ -146,7 +146,7 @@ Examples:
   wakashu-indexer history s3://poems-bucket/wakashu
   wakashu-indexer history file:///srv/poems --json")]
 pub struct HistoryArguments {
-    /// The store: s3://bucket/prefix, file:///folder or a path
+    /// The store: s3://bucket/prefix, https://host/path, file:///folder or a path
     pub store: String,
     /// Print the pointer as one JSON object on stdout
     #[arg(long)]

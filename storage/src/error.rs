@@ -124,6 +124,24 @@ pub enum StorageError {
         /// How long it is.
         found: u64,
     },
+    /// A web host does something that no archive can be read from.
+    #[error("the host of `{object}` {problem}; {advice}")]
+    HostFault {
+        /// Which object.
+        object: String,
+        /// What the host does.
+        problem: String,
+        /// What to do about it; part of the message, because logs show no hints.
+        advice: &'static str,
+    },
+    /// A web host cannot prove that it is the one asked.
+    #[error("the certificate of the host of `{object}` is not accepted")]
+    Untrusted {
+        /// Which object.
+        object: String,
+        /// What is wrong with it.
+        source: Cause,
+    },
     /// A name that no object may have.
     #[error("`{key}` is not a valid object key")]
     BadKey {
@@ -222,6 +240,15 @@ impl StorageError {
             Self::NotFound { .. } | Self::NothingPublished { .. } => {
                 Some("publish an archive there first, or check the address")
             }
+            Self::Denied { object, .. } if is_on_the_web(object) => {
+                Some("make the files readable for everyone: on the web they are read without credentials")
+            }
+            Self::Timeout { object, .. } | Self::Unreachable { object, .. } if is_on_the_web(object) => {
+                Some("check the network and the address, then retry")
+            }
+            Self::Untrusted { .. } => Some(
+                "check the host's certificate and this machine's clock; SSL_CERT_FILE names the certificates to trust instead of the system's",
+            ),
             Self::Denied { .. } => Some(
                 "reading needs s3:GetObject; publishing also s3:PutObject, s3:ListBucket and s3:DeleteObject on the bucket and prefix",
             ),
@@ -258,6 +285,7 @@ impl StorageError {
                 Some("look for another program or lifecycle rule that removes objects, then publish again")
             }
             Self::Setting { .. }
+            | Self::HostFault { .. }
             | Self::TooLarge { .. }
             | Self::ShortRead { .. }
             | Self::BadKey { .. }
@@ -271,4 +299,9 @@ impl StorageError {
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })
     }
+}
+
+/// Says whether an object is read from a web host, by its name.
+fn is_on_the_web(object: &str) -> bool {
+    object.starts_with("https://") || object.starts_with("http://")
 }

@@ -1,6 +1,6 @@
-//! Where wakashu archives live: a folder or an S3 bucket.
+//! Where wakashu archives live: a folder, an S3 bucket or any host of static files.
 //!
-//! [`Location`] reads an address (`s3://bucket/prefix`, `file:///srv/poems`, a path) and opens the [`ReadStore`]
+//! [`Location`] reads an address (`s3://bucket/prefix`, `https://host/path`, `file:///srv/poems`, a path) and opens the [`ReadStore`]
 //! behind it, or the [`Store`] where it can be written. A store holds immutable archives, each named by its digest, and one small [`Pointer`] that says
 //! which of them is served. [`publish`], [`rollback`] and [`history`] work on that layout; readers take the
 //! pointer with [`Pointer::read`] and the archive with [`ReadStore::object`].
@@ -10,20 +10,26 @@
 
 mod error;
 mod folder;
+#[cfg(feature = "https")]
+mod https;
 mod key;
 mod location;
 mod map;
 mod open;
 mod pointer;
 mod publish;
+mod reach;
 #[cfg(feature = "s3")]
 mod s3;
 mod storage;
 mod temporary;
 mod timestamp;
+mod web_address;
 
 pub use error::StorageError;
 pub use folder::Folder;
+#[cfg(feature = "https")]
+pub use https::WebHost;
 pub use key::check_key;
 pub use location::{Location, LocationError, Place};
 pub use map::map_file;
@@ -43,3 +49,4 @@ pub use storage::{
 };
 pub use temporary::{TemporaryFile, folder_of, spool_in};
 pub use timestamp::{ParseTimestampError, Timestamp};
+pub use web_address::WebAddress;

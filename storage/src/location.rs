@@ -9,13 +9,14 @@ use crate::error::StorageError;
 use crate::folder::Folder;
 use crate::key::check_key;
 use crate::storage::{ReadStore, Store};
+use crate::web_address::{WebAddress, without_credentials};
 
 const ARCHIVE_EXTENSION: &str = "wakashu";
 
 /// An address, read but not yet opened.
 ///
-/// It names a store, `s3://bucket/prefix`, `file:///srv/poems` or a path, whose pointer says what is served; or
-/// one archive in it, when it ends in `.wakashu` or is an existing file.
+/// It names a store, `s3://bucket/prefix`, `https://host/path`, `file:///srv/poems` or a path, whose pointer says what
+/// is served; or one archive in it, when it ends in `.wakashu` or is an existing file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     place: Place,
@@ -35,6 +36,8 @@ pub enum Place {
         /// Empty, or keys' beginning without the slash that ends it.
         prefix: String,
     },
+    /// A part of a web host. It can only be read.
+    Web(WebAddress),
 }
 
 /// Says why a text is no address.
@@ -71,20 +74,28 @@ impl Location {
             Place::Folder(folder) => {
                 Some(self.archive.as_ref().map_or(folder.clone(), |key| folder.join(key)))
             }
-            Place::Bucket { .. } => None,
+            Place::Bucket { .. } | Place::Web(_) => None,
         }
     }
 
     /// Opens the store for reading. Nothing is asked of it yet; settings of buckets are read from the environment.
     pub async fn open(&self) -> Result<Arc<dyn ReadStore>, StorageError> {
-        Ok(self.open_for_writing().await?)
+        match &self.place {
+            Place::Web(address) => open_web_host(address),
+            Place::Folder(_) | Place::Bucket { .. } => Ok(self.open_for_writing().await?),
+        }
     }
 
-    /// Opens the store for reading and writing.
+    /// Opens the store for reading and writing. One on the web is refused.
     pub async fn open_for_writing(&self) -> Result<Arc<dyn Store>, StorageError> {
         match &self.place {
             Place::Folder(folder) => Ok(Arc::new(Folder::new(folder))),
             Place::Bucket { bucket, prefix } => open_bucket(bucket, prefix).await,
+            Place::Web(address) => Err(StorageError::Setting {
+                problem: format!(
+                    "`{address}` can only be read; publish to a folder or a bucket, and upload or sync that to the web host"
+                ),
+            }),
         }
     }
 }
@@ -100,6 +111,17 @@ async fn open_bucket(_: &str, _: &str) -> Result<Arc<dyn Store>, StorageError> {
     Err(StorageError::Setting { problem: "this build cannot open s3:// addresses".to_owned() })
 }
 
+#[cfg(feature = "https")]
+#[expect(clippy::unnecessary_wraps, reason = "builds without the feature refuse")]
+fn open_web_host(address: &WebAddress) -> Result<Arc<dyn ReadStore>, StorageError> {
+    Ok(Arc::new(crate::https::WebHost::new(address.clone())))
+}
+
+#[cfg(not(feature = "https"))]
+fn open_web_host(_: &WebAddress) -> Result<Arc<dyn ReadStore>, StorageError> {
+    Err(StorageError::Setting { problem: "this build cannot open https:// addresses".to_owned() })
+}
+
 impl FromStr for Location {
     type Err = LocationError;
 
@@ -107,10 +129,11 @@ impl FromStr for Location {
         let location = match text.split_once("://") {
             Some(("s3", rest)) => bucket(rest),
             Some(("file", rest)) => file_url(rest),
-            Some(_) => Err("only s3://, file:// and paths are known"),
+            Some(("https" | "http", _)) => web(text),
+            Some(_) => Err("only s3://, https://, file:// and paths are known"),
             None => path(Path::new(text)),
         };
-        location.map_err(|problem| LocationError { address: text.chars().take(200).collect(), problem })
+        location.map_err(|problem| LocationError { address: without_credentials(text), problem })
     }
 }
 
@@ -126,6 +149,10 @@ impl fmt::Display for Location {
                 let parts = [Some(prefix), self.archive.as_ref()].into_iter().flatten();
                 parts.filter(|part| !part.is_empty()).try_for_each(|part| write!(f, "/{part}"))
             }
+            Place::Web(address) => match &self.archive {
+                Some(key) => address.join(key).fmt(f),
+                None => address.fmt(f),
+            },
         }
     }
 }
@@ -158,6 +185,12 @@ fn bucket(rest: &str) -> Result<Location, &'static str> {
     };
     let place = Place::Bucket { bucket: bucket.to_owned(), prefix: prefix.to_owned() };
     Ok(Location { place, archive })
+}
+
+/// Reads an address on the web.
+fn web(text: &str) -> Result<Location, &'static str> {
+    let (store, archive) = WebAddress::parse(text)?.split_archive(|name| is_archive_name(Path::new(name)))?;
+    Ok(Location { place: Place::Web(store), archive })
 }
 
 /// Reads what follows `file://`.
@@ -228,6 +261,15 @@ mod tests {
         assert_eq!(read("s3://poems/x.wakashu"), (in_bucket("poems", ""), Some("x.wakashu".to_owned())));
         assert_eq!(read("file:///srv/poems"), (Place::Folder("/srv/poems".into()), None));
         assert_eq!(read("file://localhost/srv/%E5%92%8C"), (Place::Folder("/srv/和".into()), None));
+        let on_the_web = |text: &str| Place::Web(WebAddress::parse(text).unwrap());
+        assert_eq!(read("https://example.org"), (on_the_web("https://example.org"), None));
+        assert_eq!(read("https://example.org/a/b/"), (on_the_web("https://example.org/a/b"), None));
+        let archive = Some("和 x.wakashu".to_owned());
+        assert_eq!(
+            read("https://example.org/a/%E5%92%8C%20x.wakashu"),
+            (on_the_web("https://example.org/a"), archive.clone())
+        );
+        assert_eq!(read("https://example.org/和 x.wakashu"), (on_the_web("https://example.org"), archive));
         assert_eq!(read("store"), (Place::Folder("store".into()), None));
         assert_eq!(read("x.wakashu"), (Place::Folder(".".into()), Some("x.wakashu".to_owned())));
         assert_eq!(read("/a/x.wakashu"), (Place::Folder("/a".into()), Some("x.wakashu".to_owned())));
@@ -250,7 +292,9 @@ mod tests {
     fn malformed_addresses_say_what_is_wrong() {
         for (text, problem) in [
             ("", "empty"),
-            ("https://example.com/x", "only s3://"),
+            ("ftp://example.com/x", "only s3://"),
+            ("http://example.com/x", "on this machine alone"),
+            ("https://example.com/x?y=1", "no `?`"),
             ("s3://", "bucket's name"),
             ("s3:///key", "bucket's name"),
             ("s3://a b/key", "bucket's name"),
@@ -268,8 +312,36 @@ mod tests {
 
     #[test]
     fn an_address_is_written_as_it_was_read() {
-        for text in ["s3://poems", "s3://poems/a/b", "s3://poems/a/x.wakashu", "/srv/poems", "/a/x.wakashu"] {
+        for text in [
+            "s3://poems",
+            "s3://poems/a/b",
+            "s3://poems/a/x.wakashu",
+            "/srv/poems",
+            "/a/x.wakashu",
+            "https://example.org",
+            "https://example.org/a",
+            "https://example.org/a/x%20y.wakashu",
+            "http://localhost:8080/a",
+        ] {
             assert_eq!(text.parse::<Location>().unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn credentials_in_an_address_are_not_repeated() {
+        for text in
+            ["https://me:secret@example.org/x", "https://me:s@cret@example.org/x", "s3://me:secret@poems"]
+        {
+            let error = text.parse::<Location>().unwrap_err().to_string();
+            assert!(!error.contains("cret") && !error.contains("me:"), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_store_on_the_web_can_only_be_read() {
+        let location: Location = "https://example.org/poems".parse().unwrap();
+        let refused = location.open_for_writing().await.unwrap_err().to_string();
+        assert!(refused.contains("publish to a folder or a bucket"), "{refused}");
+        assert_eq!(location.open().await.is_ok(), cfg!(feature = "https"));
     }
 }

@@ -10,33 +10,36 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use support::Fixture;
 use wakashu_archive::Span;
-use wakashu_storage::{Etag, Fetched, MAX_SMALL_BYTES, Progress, PutOutcome, StorageError, Store};
+use wakashu_storage::{Etag, Fetched, MAX_SMALL_BYTES, Progress, PutOutcome, ReadStore, StorageError, Store};
 
-on_every_storage!(
+on_every_reader!(
     an_object_is_read_by_its_end_and_by_spans,
     reading_past_the_end_is_refused,
     an_object_of_another_length_than_announced_is_refused,
     a_missing_object_is_not_found,
     an_empty_object_has_an_empty_end,
+    a_small_object_is_read_only_when_it_changed,
+    an_object_too_large_to_be_read_whole_is_refused,
+    keys_that_leave_the_storage_are_refused,
+);
+
+on_every_storage!(
     an_object_is_created_once,
     a_large_object_arrives_whole_and_reports_progress,
-    a_small_object_is_read_only_when_it_changed,
     a_swap_needs_the_state_it_names,
-    an_object_too_large_to_be_read_whole_is_refused,
     a_listing_names_what_lies_directly_below,
     removing_twice_is_no_error,
-    keys_that_leave_the_storage_are_refused,
 );
 
 async fn put(storage: &dyn Store, key: &str, bytes: impl Into<Bytes>) -> PutOutcome {
     storage.put_if_absent(key, bytes.into(), &Progress::silent()).await.unwrap()
 }
 
-async fn read_all(storage: &dyn Store, key: &str) -> Bytes {
+async fn read_all(storage: &dyn ReadStore, key: &str) -> Bytes {
     storage.object(key, None).await.unwrap().tail(u64::MAX >> 2).await.unwrap().bytes
 }
 
-async fn get(storage: &dyn Store, key: &str) -> (Bytes, Etag) {
+async fn get(storage: &dyn ReadStore, key: &str) -> (Bytes, Etag) {
     match storage.get_if_changed(key, None).await.unwrap() {
         Fetched::Changed { value, etag } => (value, etag),
         other => panic!("{key}: {other:?}"),
@@ -45,7 +48,7 @@ async fn get(storage: &dyn Store, key: &str) -> (Bytes, Etag) {
 
 async fn an_object_is_read_by_its_end_and_by_spans(fixture: Fixture) {
     put(&*fixture.storage, "archives/a", "0123456789").await;
-    let object = fixture.storage.object("archives/a", None).await.unwrap();
+    let object = fixture.reader.object("archives/a", None).await.unwrap();
     let end = object.tail(4).await.unwrap();
     assert_eq!((end.bytes, end.total_length), (Bytes::from("6789"), 10));
     let all = object.tail(64 * 1024).await.unwrap();
@@ -57,7 +60,7 @@ async fn an_object_is_read_by_its_end_and_by_spans(fixture: Fixture) {
 
 async fn reading_past_the_end_is_refused(fixture: Fixture) {
     put(&*fixture.storage, "a", "0123456789").await;
-    let object = fixture.storage.object("a", None).await.unwrap();
+    let object = fixture.reader.object("a", None).await.unwrap();
     for (offset, length) in [(8, 3), (10, 1), (100, 1), (1 << 40, 1)] {
         let refused = object.read(Span { offset, length }).await;
         assert!(matches!(refused, Err(StorageError::ShortRead { .. })), "{offset}+{length}: {refused:?}");
@@ -68,12 +71,12 @@ async fn an_object_of_another_length_than_announced_is_refused(fixture: Fixture)
     put(&*fixture.storage, "a", "0123456789").await;
     put(&*fixture.storage, "empty", "").await;
     let (end, span) = (4, Span { offset: 2, length: 3 });
-    let object = fixture.storage.object("a", Some(10)).await.unwrap();
+    let object = fixture.reader.object("a", Some(10)).await.unwrap();
     assert_eq!(object.tail(end).await.unwrap().bytes, "6789");
     assert_eq!(object.read(span).await.unwrap(), "234");
     for (key, announced, real) in [("a", 9, 10), ("a", 11, 10), ("empty", 1, 0)] {
         // A folder says so when the object is opened, a bucket when it is read.
-        let refusals = match fixture.storage.object(key, Some(announced)).await {
+        let refusals = match fixture.reader.object(key, Some(announced)).await {
             Ok(object) if real > 0 => vec![object.tail(end).await.err(), object.read(span).await.err()],
             Ok(object) => vec![object.tail(end).await.err()],
             Err(error) => vec![Some(error)],
@@ -89,7 +92,7 @@ async fn an_object_of_another_length_than_announced_is_refused(fixture: Fixture)
 
 async fn a_missing_object_is_not_found(fixture: Fixture) {
     // A folder says so when it is opened, a bucket when it is read.
-    let found = match fixture.storage.object("archives/none", None).await {
+    let found = match fixture.reader.object("archives/none", None).await {
         Ok(object) => object.tail(10).await.map(|_| ()),
         Err(error) => Err(error),
     };
@@ -98,7 +101,7 @@ async fn a_missing_object_is_not_found(fixture: Fixture) {
 
 async fn an_empty_object_has_an_empty_end(fixture: Fixture) {
     put(&*fixture.storage, "empty", "").await;
-    let tail = fixture.storage.object("empty", None).await.unwrap().tail(10).await.unwrap();
+    let tail = fixture.reader.object("empty", None).await.unwrap().tail(10).await.unwrap();
     assert_eq!((tail.bytes.len(), tail.total_length), (0, 0));
 }
 
@@ -128,13 +131,15 @@ async fn a_large_object_arrives_whole_and_reports_progress(fixture: Fixture) {
 }
 
 async fn a_small_object_is_read_only_when_it_changed(fixture: Fixture) {
-    let storage = &*fixture.storage;
-    assert_eq!(storage.get_if_changed("current.json", None).await.unwrap(), Fetched::Missing);
-    let etag = storage.compare_and_swap("current.json", "one".into(), None).await.unwrap();
-    assert_eq!(get(storage, "current.json").await, ("one".into(), etag.clone()));
-    assert_eq!(storage.get_if_changed("current.json", Some(&etag)).await.unwrap(), Fetched::Unchanged);
-    let next = storage.compare_and_swap("current.json", "two".into(), Some(&etag)).await.unwrap();
-    let changed = storage.get_if_changed("current.json", Some(&etag)).await.unwrap();
+    let (storage, reader) = (&*fixture.storage, &*fixture.reader);
+    assert_eq!(reader.get_if_changed("current.json", None).await.unwrap(), Fetched::Missing);
+    let written = storage.compare_and_swap("current.json", "one".into(), None).await.unwrap();
+    let (value, etag) = get(reader, "current.json").await;
+    assert_eq!(value, "one");
+    assert_eq!(reader.get_if_changed("current.json", Some(&etag)).await.unwrap(), Fetched::Unchanged);
+    storage.compare_and_swap("current.json", "two".into(), Some(&written)).await.unwrap();
+    let changed = reader.get_if_changed("current.json", Some(&etag)).await.unwrap();
+    let (_, next) = get(reader, "current.json").await;
     assert_eq!(changed, Fetched::Changed { value: "two".into(), etag: next });
 }
 
@@ -144,6 +149,7 @@ async fn a_swap_needs_the_state_it_names(fixture: Fixture) {
     let lost = |result: Result<Etag, StorageError>| {
         assert!(matches!(result, Err(StorageError::Changed { .. })), "{result:?}");
     };
+    assert_eq!(get(storage, "current.json").await, ("one".into(), first.clone()));
     lost(storage.compare_and_swap("current.json", "two".into(), None).await);
     let second = storage.compare_and_swap("current.json", "two".into(), Some(&first)).await.unwrap();
     lost(storage.compare_and_swap("current.json", "three".into(), Some(&first)).await);
@@ -156,8 +162,8 @@ async fn an_object_too_large_to_be_read_whole_is_refused(fixture: Fixture) {
     let most = usize::try_from(MAX_SMALL_BYTES).unwrap();
     put(&*fixture.storage, "limit", vec![b' '; most]).await;
     put(&*fixture.storage, "over", vec![b' '; most + 1]).await;
-    assert_eq!(get(&*fixture.storage, "limit").await.0.len(), most);
-    let refused = fixture.storage.get_if_changed("over", None).await;
+    assert_eq!(get(&*fixture.reader, "limit").await.0.len(), most);
+    let refused = fixture.reader.get_if_changed("over", None).await;
     assert!(matches!(refused, Err(StorageError::TooLarge { found, .. }) if found == MAX_SMALL_BYTES + 1));
     let refused = fixture.storage.compare_and_swap("new", vec![b' '; most + 1].into(), None).await;
     assert!(matches!(refused, Err(StorageError::TooLarge { .. })));
@@ -190,8 +196,8 @@ async fn keys_that_leave_the_storage_are_refused(fixture: Fixture) {
     let storage = &*fixture.storage;
     for key in ["../outside", "/etc/passwd", "a/../../b", "a\\b", "", "a\0"] {
         let refusals = [
-            storage.object(key, None).await.err(),
-            storage.get_if_changed(key, None).await.err(),
+            fixture.reader.object(key, None).await.err(),
+            fixture.reader.get_if_changed(key, None).await.err(),
             storage.put_if_absent(key, Bytes::new(), &Progress::silent()).await.err(),
             storage.compare_and_swap(key, Bytes::new(), None).await.err(),
             storage.delete(key).await.err(),

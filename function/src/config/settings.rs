@@ -16,7 +16,7 @@ pub static SETTINGS: [Setting; 20] = [
     Setting {
         name: "WAKASHU_ARCHIVE",
         default: "none",
-        what: "the archive to serve: a path, `file://…` or `s3://…`, of one archive or of a store with a pointer",
+        what: "the archive to serve: a path, `file://…`, `s3://…` or `https://…`, of one archive or of a store with a pointer",
     },
     Setting {
         name: "WAKASHU_PUBLIC_URL",
@@ -41,12 +41,12 @@ pub static SETTINGS: [Setting; 20] = [
     Setting {
         name: "WAKASHU_CACHE_BYTES",
         default: "67108864",
-        what: "memory for pages, and for pictures and search columns fetched from a bucket",
+        what: "memory for pages, and for pictures and search columns fetched from a bucket or web host",
     },
     Setting {
         name: "WAKASHU_PRELOAD_BYTES",
         default: "8388608",
-        what: "archives in a bucket up to this size are fetched whole at the start; 0 turns it off",
+        what: "archives in a bucket or on a web host up to this size are fetched whole at the start; 0 turns it off",
     },
     Setting {
         name: "WAKASHU_S3_PATH_STYLE",

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: the three kinds of storage, and archives to put into them.
+//! What the tests of this crate share: the kinds of storage, and archives to put into them.
 
 #![allow(dead_code, unreachable_pub, missing_docs, reason = "every test file uses its own part")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail loudly")]
@@ -13,38 +13,64 @@ use tempfile::TempDir;
 use wakashu_archive::{
     ContentHash, EntryDraft, MediaType, PictureDraft, RenditionDraft, RoundDraft, Writer, Written,
 };
-use wakashu_storage::{Bucket, Folder, Keys, S3Settings, Store};
+use wakashu_storage::{Bucket, Folder, Keys, Location, ReadStore, S3Settings, Store};
 
 #[path = "../../../tests/src/fault_proxy.rs"]
 pub mod fault_proxy;
 #[path = "../../../tests/src/s3_server.rs"]
 pub mod s3_server;
+#[path = "../../../tests/src/web_server.rs"]
+pub mod web_server;
 
 use fault_proxy::FaultProxy;
+use web_server::WebServer;
 
 pub const BUCKET: &str = "poems";
 
 /// An empty storage and what must live as long as it.
 pub struct Fixture {
     pub storage: Arc<dyn Store>,
+    /// The same for those who only read; a web host has no other side.
+    pub reader: Arc<dyn ReadStore>,
     pub files: TempDir,
+}
+
+impl Fixture {
+    fn new(storage: Arc<dyn Store>, files: TempDir) -> Self {
+        Self { reader: Arc::<dyn Store>::clone(&storage), storage, files }
+    }
 }
 
 pub async fn folder() -> Fixture {
     let files = TempDir::new().unwrap();
     // The folder itself does not exist yet.
-    Fixture { storage: Arc::new(Folder::new(files.path().join("store"))), files }
+    Fixture::new(Arc::new(Folder::new(files.path().join("store"))), files)
+}
+
+pub async fn web() -> Fixture {
+    web_host().await.0
+}
+
+/// A folder that is written directly and read through a web host.
+pub async fn web_host() -> (Fixture, WebServer) {
+    let fixture = folder().await;
+    let server = WebServer::start(fixture.files.path().join("store"), None).await.unwrap();
+    (Fixture { reader: at(&endpoint(server.address())).await, ..fixture }, server)
+}
+
+pub async fn at(address: &str) -> Arc<dyn ReadStore> {
+    address.parse::<Location>().unwrap().open().await.unwrap()
 }
 
 pub async fn s3s() -> Fixture {
     let files = TempDir::new().unwrap();
     let address = s3_server::start_s3s(&files.path().join("s3"), BUCKET).await.unwrap();
-    Fixture { storage: bucket(&endpoint(address), BUCKET).await, files }
+    Fixture::new(bucket(&endpoint(address), BUCKET).await, files)
 }
 
 pub async fn moto() -> Fixture {
     let (address, name) = tokio::task::spawn_blocking(s3_server::moto).await.unwrap().unwrap();
-    Fixture { storage: bucket(&endpoint(address), &name).await, files: TempDir::new().unwrap() }
+    Fixture::new(bucket(&endpoint(address), &name).await, TempDir::new().unwrap())
 }
 
 /// An s3s server behind a fault proxy, and the bucket through it.
@@ -52,7 +78,7 @@ pub async fn proxied_s3s() -> (Fixture, FaultProxy) {
     let files = TempDir::new().unwrap();
     let address = s3_server::start_s3s(&files.path().join("s3"), BUCKET).await.unwrap();
     let proxy = FaultProxy::start(address).await.unwrap();
-    (Fixture { storage: bucket(&proxy.endpoint(), BUCKET).await, files }, proxy)
+    (Fixture::new(bucket(&proxy.endpoint(), BUCKET).await, files), proxy)
 }
 
 pub fn endpoint(address: SocketAddr) -> String {
@@ -91,6 +117,18 @@ pub fn archive(folder: &Path, name: &str, picture_bytes: usize) -> (PathBuf, Wri
     let (written, _) =
         writer.finish(name.to_owned(), String::new(), ContentHash::of(name.as_bytes())).unwrap();
     (path, written)
+}
+
+/// Runs the same tests on every kind of storage that can be read.
+#[macro_export]
+macro_rules! on_every_reader {
+    ($($name:ident),* $(,)?) => {
+        mod reading {
+            use super::*;
+            on_every_storage!($($name),*);
+            on_every_storage!(@kind web: $($name),*);
+        }
+    };
 }
 
 /// Runs the same tests on every kind of storage.

@@ -1,4 +1,5 @@
-//! The real server on an archive in a bucket: what it reads, when the pointer moves, when the bucket is gone.
+//! The real server on an archive in a bucket or on a web host: what it reads, when the pointer moves, when the storage
+//! is gone or lies.
 //!
 //! The bucket is s3s behind the proxy that counts and misbehaves. Under load each test runs for a few seconds;
 //! `WAKASHU_LONG=1 cargo test -p wakashu-tests --test storage -- --nocapture` runs them for as long as is promised
@@ -12,6 +13,9 @@
     reason = "helpers of tests fail by panicking, and say what they measured"
 )]
 
+#[path = "../../src/certificates.rs"]
+#[expect(dead_code, unreachable_pub, reason = "a shared file; not all of it is used here")]
+mod certificates;
 mod changes;
 mod columns;
 mod cost;
@@ -25,3 +29,7 @@ mod refresh;
 #[expect(dead_code, unreachable_pub, reason = "a shared file; not all of it is used here")]
 mod s3_server;
 mod store;
+mod web;
+#[path = "../../src/web_server.rs"]
+#[expect(dead_code, unreachable_pub, reason = "a shared file; not all of it is used here")]
+mod web_server;

@@ -1,9 +1,11 @@
-//! The bucket goes away under load: what is at hand is served on, the rest says so soon, and then all is well again.
+//! The bucket or web host goes away under load: what is at hand is served on, the rest says so soon, and then all is well again.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use wakashu_bench::{Shape, write_archive};
 use wakashu_tests::{HttpRequest, Reply, Server, call, legacy};
 
@@ -24,10 +26,10 @@ const DOWN: u8 = 1;
 const UP_AGAIN: u8 = 2;
 
 /// Ten pages; the first is asked for before the bucket goes.
-fn store() -> Store {
-    let (_folder, path) = folder();
+fn archive() -> (TempDir, PathBuf) {
+    let (folder, path) = folder();
     write_archive(&path, &[Shape { rounds: 1, entries: 320, picture_bytes: 2_000 }]).unwrap();
-    Store::with(&path)
+    (folder, path)
 }
 
 fn ranking(first: usize) -> HttpRequest {
@@ -35,11 +37,11 @@ fn ranking(first: usize) -> HttpRequest {
     call("get_wakashu_ranking", &json!({ "round_title": "1", "rank_range": range }))
 }
 
-fn status(server: &Server) -> Value {
+pub(crate) fn status(server: &Server) -> Value {
     server.send(&call("index_status", &json!({}))).result()["structuredContent"].clone()
 }
 
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) -> Duration {
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) -> Duration {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < SOON, "{what}");
@@ -96,7 +98,15 @@ fn watch(mut client: Client<'_>, phase: &AtomicU8) -> Seen {
 
 #[test]
 fn without_storage_answers_go_on_or_fail_clearly_and_come_back() {
-    let store = store();
+    go_away_and_come_back(&Store::with(&archive().1));
+}
+
+#[test]
+fn without_its_web_host_answers_go_on_or_fail_clearly_and_come_back() {
+    go_away_and_come_back(&Store::on_the_web_with(&archive().1));
+}
+
+fn go_away_and_come_back(store: &Store) {
     let server = store.serve(&[]);
     assert!(is_whole(&server.send(&ranking(1))), "the first page is at hand from here on");
     let phase = AtomicU8::new(UP);
@@ -137,7 +147,15 @@ fn without_storage_answers_go_on_or_fail_clearly_and_come_back() {
 
 #[test]
 fn a_silent_bucket_holds_nobody_up_for_long() {
-    let store = store();
+    fall_silent(&Store::with(&archive().1));
+}
+
+#[test]
+fn a_silent_web_host_holds_nobody_up_for_long() {
+    fall_silent(&Store::on_the_web_with(&archive().1));
+}
+
+fn fall_silent(store: &Store) {
     let server = store.serve(&[]);
     assert!(is_whole(&server.send(&ranking(1))));
     store.proxy.inject(Rule::always(Fault::Delay(Duration::from_mins(10))));
@@ -166,7 +184,7 @@ fn a_silent_bucket_holds_nobody_up_for_long() {
         || (),
     );
     let longest = seen.into_iter().max().unwrap();
-    println!("a silent bucket: the slowest refusal after {longest:?}");
+    println!("silent storage: the slowest refusal after {longest:?}");
     assert!(longest < LONGEST_WAIT, "{longest:?}");
     store.proxy.heal();
     wait_until("it recovers", || is_whole(&server.send(&ranking(40))));

@@ -1,5 +1,6 @@
 //! The pointer moves while ten clients ask: every answer is whole, and of one archive.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -69,9 +70,18 @@ fn archive_of(reply: &Reply) -> usize {
 
 #[test]
 fn answers_are_of_one_archive_each_while_the_pointer_moves() {
+    move_the_pointer(Store::with);
+}
+
+#[test]
+fn answers_are_of_one_archive_each_while_the_pointer_moves_on_the_web() {
+    move_the_pointer(Store::on_the_web_with);
+}
+
+fn move_the_pointer(store_with: fn(&Path) -> Store) {
     let archives = MARKS.map(marked);
     let written = archives.each_ref().map(Collection::write_with_trailer);
-    let store = Store::with(&written[0].0);
+    let store = store_with(&written[0].0);
     store.publish(&written[1].0);
     let digests = written.each_ref().map(|(_, written)| written.digest.to_string());
     let server = store.serve(&[SMALL_CACHE]);

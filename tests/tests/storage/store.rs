@@ -1,6 +1,5 @@
-//! A bucket behind the proxy, what is published there, and a server that reads it.
+//! A bucket or a web host behind the proxy, what is published there, and a server that reads it.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,28 +11,50 @@ use wakashu_tests::{Server, program};
 
 use crate::fault_proxy::{Exchange, FaultProxy};
 use crate::s3_server::{ACCESS_KEY_ID, SECRET_ACCESS_KEY, start_s3s};
+use crate::web_server::WebServer;
 
 const BUCKET: &str = "poems";
 
-/// Where everything is published.
-pub(crate) const ADDRESS: &str = "s3://poems/wakashu";
+/// Where everything is published in the bucket.
+const ADDRESS: &str = "s3://poems/wakashu";
 
-/// A bucket. Servers read it through the proxy, publishers write it directly, so that only reads are counted.
+/// A store. Servers read it through the proxy, publishers write it directly, so that only reads are counted.
 pub(crate) struct Store {
     pub(crate) proxy: FaultProxy,
-    direct: SocketAddr,
+    /// Where it is written.
+    publish_to: String,
+    /// Where it is read.
+    read_from: String,
+    /// Where publishers find S3.
+    direct: String,
     files: TempDir,
     _runtime: Runtime,
 }
 
 impl Store {
+    /// Returns an empty bucket.
     pub(crate) fn empty() -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime.expect("a runtime");
+        let runtime = runtime();
         let files = tempfile::tempdir().unwrap();
         let direct = runtime.block_on(start_s3s(files.path(), BUCKET)).unwrap();
         let proxy = runtime.block_on(FaultProxy::start(direct)).unwrap();
-        Self { proxy, direct, files, _runtime: runtime }
+        let direct = format!("http://{direct}");
+        let (publish_to, read_from) = (ADDRESS.to_owned(), ADDRESS.to_owned());
+        Self { proxy, publish_to, read_from, direct, files, _runtime: runtime }
+    }
+
+    /// Returns a store on a web host with this archive published in it.
+    pub(crate) fn on_the_web_with(archive: &Path) -> Self {
+        let runtime = runtime();
+        let files = tempfile::tempdir().unwrap();
+        let folder = files.path().join("store");
+        let publish_to = folder.to_str().unwrap().to_owned();
+        let host = runtime.block_on(WebServer::start(folder, None)).unwrap();
+        let proxy = runtime.block_on(FaultProxy::start(host.address())).unwrap();
+        let (read_from, direct) = (proxy.endpoint(), String::new());
+        let store = Self { proxy, publish_to, read_from, direct, files, _runtime: runtime };
+        store.publish(archive);
+        store
     }
 
     /// Returns a store with this archive published in it.
@@ -44,17 +65,17 @@ impl Store {
     }
 
     pub(crate) fn publish(&self, archive: &Path) {
-        self.indexer(&["publish", "--no-progress", archive.to_str().unwrap(), ADDRESS]);
+        self.indexer(&["publish", "--no-progress", archive.to_str().unwrap(), &self.publish_to]);
     }
 
     /// Moves the pointer to a version of the history.
     pub(crate) fn point_to(&self, digest: &str) {
-        self.indexer(&["rollback", ADDRESS, digest]);
+        self.indexer(&["rollback", &self.publish_to, digest]);
     }
 
     fn indexer(&self, arguments: &[&str]) {
         let mut command = Command::new(program("wakashu-indexer"));
-        command.args(arguments).envs(keys()).env("AWS_ENDPOINT_URL_S3", format!("http://{}", self.direct));
+        command.args(arguments).envs(keys()).env("AWS_ENDPOINT_URL_S3", &self.direct);
         let done = command.output().expect("the indexer starts");
         assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
     }
@@ -72,7 +93,7 @@ impl Store {
         let mut settings: Vec<_> = keys().map(|(name, value)| (name, value.to_owned())).into();
         settings.extend([
             ("AWS_ENDPOINT_URL_S3", self.proxy.endpoint()),
-            ("WAKASHU_ARCHIVE", ADDRESS.to_owned()),
+            ("WAKASHU_ARCHIVE", self.read_from.clone()),
         ]);
         settings
     }
@@ -110,6 +131,11 @@ fn keys() -> [(&'static str, &'static str); 3] {
         ("AWS_SECRET_ACCESS_KEY", SECRET_ACCESS_KEY),
         ("AWS_REGION", "eu-central-1"),
     ]
+}
+
+pub(crate) fn runtime() -> Runtime {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    runtime.expect("a runtime")
 }
 
 /// A folder for the archives of a test.
