@@ -10,11 +10,11 @@ use crate::answer::Answer;
 use crate::deadline::within;
 use crate::drill::Drill;
 use crate::error::ToolError;
-use crate::mcp::message::Members;
 use crate::snapshot::Snapshot;
 use crate::tokens::Scope;
 use crate::tools::arguments::Arguments;
 use crate::tools::{Call, Form, Tool, Work};
+use wakashu_wire::Members;
 
 /// When to come back after finding the queue full. Calls take milliseconds.
 const RETRY_AFTER_SECONDS: u64 = 1;

@@ -27,11 +27,11 @@ use crate::answer::Answer;
 use crate::context::Context;
 use crate::error::ToolError;
 use crate::facade;
-use crate::mcp::era::Revision;
 use crate::mcp::subscriptions::Subscription;
 use crate::mcp::{self, Door, Reply, Then, error};
 use crate::request_log::RequestLog;
 use crate::tokens::Scope;
+use wakashu_wire::Revision;
 
 pub(crate) use paths::methods_of;
 pub use response_body::{ResponseBody, ResponseData};
@@ -224,10 +224,10 @@ fn too_many_streams(
     log: &mut RequestLog,
 ) -> (Response<ResponseBody>, usize) {
     let refused = ToolError::RateLimited { retry_after_seconds: SECONDS_UNTIL_A_STREAM_ENDS };
-    let error = error::refusal(429, -32603, refused.sentence(request_id));
+    let error = error::RpcError::new(429, -32603, refused.sentence(request_id));
     log.rpc_code = Some(error.code);
     let mut answer = Answer::default();
-    error.write(&mut answer, Some(&subscription.id));
+    answer.raw(&error.to_json(Some(&subscription.id)));
     let (mut response, bytes) = respond(Reply { status: 429, answer: Some(answer), then: Then::Nothing });
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(SECONDS_UNTIL_A_STREAM_ENDS));
     (response, bytes)
@@ -243,7 +243,7 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
 /// A JSON-RPC error for a request whose message was never read.
 fn rpc_failure(status: u16, error: &error::RpcError) -> Reply {
     let mut answer = Answer::default();
-    error.write(&mut answer, None);
+    answer.raw(&error.to_json(None));
     Reply { status, answer: Some(answer), then: Then::Nothing }
 }
 

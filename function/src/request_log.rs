@@ -6,8 +6,8 @@ use tracing::Level;
 use wakashu_archive::escape_into;
 
 use crate::log;
-use crate::mcp::era::Revision;
 use crate::snapshot::Snapshot;
+use wakashu_wire::Revision;
 
 /// The facts of one request, filled in on the way.
 #[derive(Debug, Default)]

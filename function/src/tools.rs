@@ -21,9 +21,9 @@ use std::pin::Pin;
 
 use crate::answer::Answer;
 use crate::error::ToolError;
-use crate::mcp::message::Members;
 use crate::snapshot::Snapshot;
 use crate::tools::arguments::Arguments;
+use wakashu_wire::Members;
 
 /// A tool.
 #[derive(Debug)]

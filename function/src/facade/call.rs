@@ -10,8 +10,8 @@ use super::{Asked, Failure, write_time, write_timestamp};
 use crate::answer::Answer;
 use crate::error::{Detail, Received, ToolError};
 use crate::execution::Caller;
-use crate::mcp::message::Members;
 use crate::tools::{self, Form, Tool};
+use wakashu_wire::Members;
 
 /// The longest time limit a caller may name; what is over the server's own counts as that.
 pub(super) const MAX_TIMEOUT_MS: u64 = 3_600_000;

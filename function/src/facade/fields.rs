@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 
 use crate::error::{Received, ToolError};
-use crate::mcp::message::{Members, Raw, string};
+use wakashu_wire::{Members, Raw, string};
 
 /// An object of which every member is known.
 pub(super) struct Fields<'a> {

@@ -18,7 +18,7 @@ use super::{ClientAddress, GivenId, Logged, ResponseBody, paths, plain, respond,
 use crate::context::Context;
 use crate::error::{McpForm, ToolError};
 use crate::facade;
-use crate::mcp::error::refusal;
+use crate::mcp::error::RpcError;
 use crate::tokens::{Scope, scope_of};
 
 /// What browsers may send: what MCP clients do.
@@ -139,7 +139,7 @@ fn refuse(request: &Request<Body>, error: &ToolError) -> Response<Body> {
                 | McpForm::ToolResultOrRpcError(code) => code,
                 McpForm::ToolResult => -32603,
             };
-            let error = refusal(handling.status, code, error.sentence(request_id));
+            let error = RpcError::new(handling.status, code, error.sentence(request_id));
             respond(rpc_failure(handling.status, &error)).0.map(ResponseBody::into_body)
         }
         path if path.starts_with("/v1") => facade::failure(error, request_id, None),

@@ -8,9 +8,9 @@ use crate::answer::Answer;
 use crate::index::Index;
 use crate::mcp::Door;
 use crate::mcp::error::{self, RpcError};
-use crate::mcp::message::{Members, Request};
 use crate::mcp::{prompts, resources};
 use crate::tools::rounds;
+use wakashu_wire::{Members, Request};
 
 /// Most values in one answer, by the specification.
 const MAX_VALUES: usize = 100;

@@ -5,12 +5,12 @@ use crate::cursor::Cursor;
 use crate::drill::Drill;
 use crate::error::ToolError;
 use crate::execution::Caller;
-use crate::mcp::era::{Era, Revision};
 use crate::mcp::error::{self, RpcError};
-use crate::mcp::message::{Part, Request, string};
 use crate::mcp::{Door, completion, prompts, resources};
 use crate::request_log::RequestLog;
 use crate::tools::{self, Form};
+use wakashu_wire::{Era, Revision};
+use wakashu_wire::{Part, Request, string};
 
 /// Writes the members of the result into `out`.
 pub(super) async fn answer(

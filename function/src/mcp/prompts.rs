@@ -6,10 +6,10 @@ use crate::answer::Answer;
 use crate::index::Index;
 use crate::mcp::Door;
 use crate::mcp::error::{self, RpcError};
-use crate::mcp::message::{Part, Request, string};
 use crate::mcp::resources::failed;
 use crate::snapshot::shortened;
 use crate::tools::entry::{self, Held, Links, MAX_ENTRY_CHARACTERS};
+use wakashu_wire::{Part, Request, string};
 
 /// A prompt.
 pub(super) struct Prompt {

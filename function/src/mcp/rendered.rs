@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::answer::Answer;
-use crate::mcp::era::SUPPORTED;
 use crate::tools::{TOOLS, ToolSet};
+use wakashu_wire::SUPPORTED;
 
 const NAME: &str = "wakashu_mcp_server";
 const INSTRUCTIONS: &str = "短歌コンテストの入選作を収めた和歌集です。回の題は list_rounds で確かめてから get_wakashu_ranking に渡してください。画像が読者に見えないことがあるので、歌・投稿者・本歌のURL・画像のURLを文章でも伝えてください。";

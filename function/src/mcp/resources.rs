@@ -8,13 +8,13 @@ use crate::error::Detail;
 use crate::index::{Index, ReadError};
 use crate::limits::{ENVELOPE_BYTES, MAX_ANSWER_BYTES};
 use crate::mcp::Door;
-use crate::mcp::era::Era;
 use crate::mcp::error::{self, RpcError};
-use crate::mcp::message::{Request, string};
 use crate::mcp::methods::{cache_hint, page_offset};
 use crate::snapshot::shortened;
 use crate::tools::{entry, list_rounds_row, rounds};
 use crate::uri;
+use wakashu_wire::Era;
+use wakashu_wire::{Request, string};
 
 /// The address of the list of rounds; all others begin with it.
 const ROUNDS_URI: &str = "wakashu://rounds";

@@ -3,7 +3,7 @@
 use crate::answer::Answer;
 use crate::archive_state::Generation;
 use crate::mcp::error::{self, RpcError};
-use crate::mcp::message::{Part, Raw, Request};
+use wakashu_wire::{Part, Raw, Request};
 
 /// A client that listens.
 #[derive(Debug, Clone)]

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use crate::error::{Received, ToolError};
-use crate::mcp::message::{Members, Raw, string};
 use crate::tools::{Kind, Parameter, Tool};
+use wakashu_wire::{Members, Raw, string};
 
 /// The argument that goes on with a list.
 pub(super) const CURSOR: Parameter = Parameter {

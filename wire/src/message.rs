@@ -4,17 +4,17 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 
-use crate::mcp::error::{self, RpcError};
-use crate::mcp::json::{Fault, Json};
+use crate::error::{self, RpcError};
+use crate::json::{Fault, Json};
 
-pub(crate) use crate::mcp::json::{Raw, string};
+use crate::json::{Raw, string};
 
 /// Most bytes of a request id; a longer one is refused rather than echoed.
 const MAX_ID_BYTES: usize = 256;
 
 /// A JSON-RPC message.
 #[derive(Debug)]
-pub(crate) enum Incoming<'a> {
+pub enum Incoming<'a> {
     /// Wants an answer.
     Request(Request<'a>),
     /// Wants none.
@@ -25,34 +25,47 @@ pub(crate) enum Incoming<'a> {
 
 /// A JSON-RPC request.
 #[derive(Debug)]
-pub(crate) struct Request<'a> {
+pub struct Request<'a> {
     /// The id as it was written: a JSON string or an integer.
-    pub(crate) id: &'a str,
-    pub(crate) method: Cow<'a, str>,
-    pub(crate) params: Box<Params<'a>>,
+    pub id: &'a str,
+    /// The method.
+    pub method: Cow<'a, str>,
+    /// The parameters.
+    pub params: Box<Params<'a>>,
 }
 
 /// A JSON-RPC notification.
 #[derive(Debug)]
-pub(crate) struct Notification<'a> {
-    pub(crate) method: Cow<'a, str>,
+pub struct Notification<'a> {
+    /// The method.
+    pub method: Cow<'a, str>,
     /// The id of the request that a `notifications/cancelled` names, as it was written.
-    pub(crate) request_id: Option<&'a str>,
+    pub request_id: Option<&'a str>,
 }
 
 /// The parameters any method of ours looks at.
 #[derive(Debug, Default)]
-pub(crate) struct Params<'a> {
-    pub(crate) meta: Part<'a>,
-    pub(crate) name: Option<Raw<'a>>,
-    pub(crate) arguments: Part<'a>,
-    pub(crate) uri: Option<Raw<'a>>,
-    pub(crate) cursor: Option<Raw<'a>>,
-    pub(crate) reference: Part<'a>,
-    pub(crate) argument: Part<'a>,
-    pub(crate) context: Part<'a>,
-    pub(crate) protocol_version: Option<Raw<'a>>,
-    pub(crate) notifications: Part<'a>,
+pub struct Params<'a> {
+    /// `_meta`: in the modern era the envelope.
+    pub meta: Part<'a>,
+    /// The tool or prompt.
+    pub name: Option<Raw<'a>>,
+    /// What it is given.
+    pub arguments: Part<'a>,
+    /// The resource.
+    pub uri: Option<Raw<'a>>,
+    /// Where a list goes on.
+    pub cursor: Option<Raw<'a>>,
+    /// `ref`: what is completed.
+    pub reference: Part<'a>,
+    /// The argument that is completed.
+    pub argument: Part<'a>,
+    /// The arguments chosen before.
+    pub context: Part<'a>,
+    /// The revision an `initialize` asks for.
+    pub protocol_version: Option<Raw<'a>>,
+    /// What a subscription wants to hear of.
+    pub notifications: Part<'a>,
     /// The request a cancellation names.
     request_id: Option<Raw<'a>>,
 }
@@ -85,10 +98,11 @@ impl<'a> Params<'a> {
 
 /// A part of a message of which only the members matter.
 #[derive(Debug, Default)]
-pub(crate) enum Part<'a> {
+pub enum Part<'a> {
     /// Absent or `null`.
     #[default]
     Nothing,
+    /// An object.
     Object(Members<'a>),
     /// A value of another kind.
     Other,
@@ -107,8 +121,9 @@ impl<'a> Part<'a> {
         Ok(Self::Object(Members(members)))
     }
 
-    /// Returns the members; none where the value is no object.
-    pub(crate) fn members(&self) -> &Members<'a> {
+    /// Returns the members; none where the value is not an object.
+    #[must_use]
+    pub fn members(&self) -> &Members<'a> {
         const NONE: &Members<'_> = &Members(Vec::new());
         if let Self::Object(members) = self { members } else { NONE }
     }
@@ -198,19 +213,24 @@ impl Seen {
 
 /// Why a message could not be read, and the id to answer to where one was readable.
 #[derive(Debug)]
-pub(crate) struct Unreadable<'a> {
-    pub(crate) id: Option<&'a str>,
-    pub(crate) error: RpcError,
+pub struct Unreadable<'a> {
+    /// The id, where one was readable.
+    pub id: Option<&'a str>,
+    /// The error to answer with.
+    pub error: RpcError,
 }
 
-/// Splits a body into its messages: one, or those of a batch.
-pub(crate) enum Body<'a> {
+/// A body split into its messages.
+#[derive(Debug)]
+pub enum Body<'a> {
+    /// One message, which may still turn out not to be JSON.
     Single(&'a str),
+    /// Those of a batch.
     Batch(Vec<Raw<'a>>),
 }
 
 /// Reads the outermost shape of a body.
-pub(crate) fn split(body: &[u8]) -> Result<Body<'_>, RpcError> {
+pub fn split(body: &[u8]) -> Result<Body<'_>, RpcError> {
     let text = std::str::from_utf8(body).map_err(|_| error::parse("the body is not UTF-8"))?;
     let text = text.trim_matches(|character| matches!(character, ' ' | '\t' | '\r' | '\n'));
     if !text.starts_with('[') {
@@ -220,7 +240,7 @@ pub(crate) fn split(body: &[u8]) -> Result<Body<'_>, RpcError> {
 }
 
 /// Reads one message.
-pub(crate) fn read(text: &str) -> Result<Incoming<'_>, Unreadable<'_>> {
+pub fn read(text: &str) -> Result<Incoming<'_>, Unreadable<'_>> {
     let refuse = |id, error| Err(Unreadable { id, error });
     if !text.starts_with('{') {
         let json = serde_json::from_str::<IgnoredAny>(text).is_ok();
@@ -279,11 +299,12 @@ fn is_id(raw: &str) -> bool {
 
 /// The members of a JSON object, in order, values unparsed.
 #[derive(Debug, Default)]
-pub(crate) struct Members<'a>(pub(crate) Vec<(Cow<'a, str>, Raw<'a>)>);
+pub struct Members<'a>(pub Vec<(Cow<'a, str>, Raw<'a>)>);
 
 impl<'a> Members<'a> {
-    /// Reads an object's members; nothing if the value is no object.
-    pub(crate) fn read(raw: Raw<'a>) -> Option<Self> {
+    /// Reads an object's members; returns `None` if the value is not an object.
+    #[must_use]
+    pub fn read(raw: Raw<'a>) -> Option<Self> {
         match Part::read(&mut Json::new(raw.get())) {
             Ok(Part::Object(members)) => Some(members),
             _ => None,
@@ -291,12 +312,14 @@ impl<'a> Members<'a> {
     }
 
     /// Returns the member called `name`; the last one if it appears twice.
-    pub(crate) fn get(&self, name: &str) -> Option<Raw<'a>> {
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Raw<'a>> {
         self.0.iter().rev().find(|(member, _)| member == name).map(|(_, value)| *value)
     }
 
     /// Returns the string member called `name`.
-    pub(crate) fn string(&self, name: &str) -> Option<Cow<'a, str>> {
+    #[must_use]
+    pub fn string(&self, name: &str) -> Option<Cow<'a, str>> {
         self.get(name).and_then(string)
     }
 }

@@ -9,8 +9,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName};
 
-use crate::mcp::error::{self, RpcError};
-use crate::mcp::message::{Members, Request, string};
+use crate::error::{self, RpcError};
+use crate::json::string;
+use crate::message::{Members, Request};
 
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -18,30 +19,39 @@ const LOG_LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 const LOG_LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
-static VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
-static METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
-static NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
+/// The header that names the revision.
+pub static VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
+/// The header that repeats the method.
+pub static METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
+/// The header that repeats the tool, the prompt or the resource.
+pub static NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
 
 /// A revision of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Revision {
+pub enum Revision {
+    /// The modern one: no `initialize`, an envelope in every message.
     V2026_07_28,
+    /// The newest with `initialize`.
     V2025_11_25,
+    /// Without batches.
     V2025_06_18,
+    /// With batches.
     V2025_03_26,
     /// Taken in `initialize` for the clients that still ask for it; not advertised.
     V2024_11_05,
 }
 
 /// The revisions advertised, newest first.
-pub(crate) const SUPPORTED: [Revision; 4] =
+pub const SUPPORTED: [Revision; 4] =
     [Revision::V2026_07_28, Revision::V2025_11_25, Revision::V2025_06_18, Revision::V2025_03_26];
 
 impl Revision {
     /// The newest revision that has `initialize`.
-    pub(crate) const NEWEST_LEGACY: Self = Self::V2025_11_25;
+    pub const NEWEST_LEGACY: Self = Self::V2025_11_25;
 
-    pub(crate) fn as_str(self) -> &'static str {
+    /// Returns the revision's name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::V2026_07_28 => "2026-07-28",
             Self::V2025_11_25 => "2025-11-25",
@@ -51,29 +61,36 @@ impl Revision {
         }
     }
 
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    /// Reads a revision's name; returns `None` for one that is not served.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         SUPPORTED.into_iter().chain([Self::V2024_11_05]).find(|revision| revision.as_str() == text)
     }
 
-    pub(crate) fn is_modern(self) -> bool {
+    /// Tells whether the revision has the modern envelope.
+    #[must_use]
+    pub fn is_modern(self) -> bool {
         self == Self::V2026_07_28
     }
 
-    /// Tells whether arrays of messages are taken: only this revision has batches.
-    pub(crate) fn has_batches(self) -> bool {
+    /// Tells whether arrays of messages are taken.
+    #[must_use]
+    pub fn has_batches(self) -> bool {
         matches!(self, Self::V2025_03_26 | Self::V2024_11_05)
     }
 }
 
 /// The MCP headers of an HTTP request. Stdio has none, and nothing to cross-check.
 #[derive(Debug)]
-pub(crate) struct Headers<'a> {
+pub struct Headers<'a> {
     map: &'a HeaderMap,
     version: Option<Cow<'a, str>>,
 }
 
 impl<'a> Headers<'a> {
-    pub(crate) fn read(map: &'a HeaderMap) -> Self {
+    /// Reads them.
+    #[must_use]
+    pub fn read(map: &'a HeaderMap) -> Self {
         Self { map, version: version_header(map) }
     }
 
@@ -82,12 +99,14 @@ impl<'a> Headers<'a> {
     }
 
     /// Returns the revision the header names, if it is one that is served.
-    pub(crate) fn revision(&self) -> Option<Revision> {
+    #[must_use]
+    pub fn revision(&self) -> Option<Revision> {
         self.version.as_deref().and_then(Revision::parse)
     }
 
     /// Returns the header's value.
-    pub(crate) fn version(&self) -> Option<&str> {
+    #[must_use]
+    pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
     }
 }
@@ -114,14 +133,17 @@ fn version_header(map: &HeaderMap) -> Option<Cow<'_, str>> {
 
 /// How a request is to be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Era {
-    pub(crate) revision: Revision,
+pub struct Era {
+    /// The revision it is answered in.
+    pub revision: Revision,
     /// The header named another served revision than the body; served by the body, and logged.
-    pub(crate) header_differs: bool,
+    pub header_differs: bool,
 }
 
 impl Era {
-    pub(crate) fn is_modern(self) -> bool {
+    /// Tells whether it is the modern era.
+    #[must_use]
+    pub fn is_modern(self) -> bool {
         self.revision.is_modern()
     }
 }
@@ -130,7 +152,7 @@ impl Era {
 ///
 /// `headers` are those of an HTTP request; stdio passes none. `remembered` is the legacy revision to assume
 /// where body and header are silent.
-pub(crate) fn choose(
+pub fn choose(
     request: &Request<'_>,
     headers: Option<&Headers<'_>>,
     remembered: Revision,
@@ -248,6 +270,7 @@ fn decode_name(value: &[u8]) -> Option<Cow<'_, [u8]>> {
 }
 
 /// Tells whether a request carries a modern envelope.
-pub(crate) fn has_envelope(request: &Request<'_>) -> bool {
+#[must_use]
+pub fn has_envelope(request: &Request<'_>) -> bool {
     request.params.meta.members().get(VERSION_KEY).is_some()
 }

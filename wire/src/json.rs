@@ -9,14 +9,13 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde::de::Deserializer;
 use serde_json::value::RawValue;
-use wakashu_archive::plain_length;
 
 /// How deep objects are read here; what lies deeper is left to `serde_json`, which does not recurse.
 const MAX_DEPTH: u8 = 8;
 
 /// A JSON value as it was written, known to be valid.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Raw<'a> {
+pub struct Raw<'a> {
     json: &'a str,
     /// Whether it is known to be a string without escapes.
     is_plain: bool,
@@ -24,11 +23,14 @@ pub(crate) struct Raw<'a> {
 
 impl<'a> Raw<'a> {
     /// Returns the JSON.
-    pub(crate) fn get(self) -> &'a str {
+    #[must_use]
+    pub fn get(self) -> &'a str {
         self.json
     }
 
-    pub(crate) fn is_null(self) -> bool {
+    /// Tells whether it is `null`.
+    #[must_use]
+    pub fn is_null(self) -> bool {
         self.json == "null"
     }
 }
@@ -40,7 +42,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
 }
 
 /// Returns the string a raw JSON value holds.
-pub(crate) fn string(raw: Raw<'_>) -> Option<Cow<'_, str>> {
+#[must_use]
+pub fn string(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     if raw.is_plain {
         return raw.json.get(1..raw.json.len() - 1).map(Cow::Borrowed);
     }
@@ -56,7 +59,7 @@ fn unusual_string(raw: Raw<'_>) -> Option<Cow<'_, str>> {
 
 /// What keeps a text from being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// It is not JSON.
     Malformed,
     /// It names a field twice.
@@ -65,19 +68,21 @@ pub(crate) enum Fault {
 
 /// A place in a JSON text.
 #[derive(Debug)]
-pub(crate) struct Json<'a> {
+pub struct Json<'a> {
     text: &'a str,
     at: usize,
     depth: u8,
 }
 
 impl<'a> Json<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
+    /// Starts at the beginning of `text`.
+    #[must_use]
+    pub fn new(text: &'a str) -> Self {
         Self { text, at: 0, depth: 0 }
     }
 
     /// Returns the first byte of what comes next, blanks skipped.
-    pub(crate) fn peek(&mut self) -> Option<u8> {
+    pub fn peek(&mut self) -> Option<u8> {
         // Few clients write blanks.
         let next = self.text.as_bytes().get(self.at).copied();
         if next.is_some_and(|byte| byte > b' ') { next } else { self.peek_past_blanks() }
@@ -94,7 +99,7 @@ impl<'a> Json<'a> {
     }
 
     /// Reads an object: `member` is given each name, and reads the value that follows.
-    pub(crate) fn members(
+    pub fn members(
         &mut self,
         mut member: impl FnMut(&mut Self, Raw<'a>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
@@ -124,7 +129,7 @@ impl<'a> Json<'a> {
     }
 
     /// Reads a value of any kind.
-    pub(crate) fn value(&mut self) -> Result<Raw<'a>, Fault> {
+    pub fn value(&mut self) -> Result<Raw<'a>, Fault> {
         if self.peek() == Some(b'"') { self.string() } else { self.other_value() }
     }
 
@@ -143,7 +148,7 @@ impl<'a> Json<'a> {
     }
 
     /// Makes sure that nothing follows.
-    pub(crate) fn end(&mut self) -> Result<(), Fault> {
+    pub fn end(&mut self) -> Result<(), Fault> {
         if self.peek().is_none() { Ok(()) } else { Err(Fault::Malformed) }
     }
 
@@ -189,6 +194,27 @@ impl<'a> Json<'a> {
         self.at = end;
         Ok(Raw { json, is_plain })
     }
+}
+
+/// Returns how many bytes of `text`, from its start, stand for themselves inside a JSON string. Eight at a time, as
+/// messages have many short texts. The archive has the same function: neither crate knows the other.
+fn plain_length(text: &[u8]) -> usize {
+    const fn all(byte: u8) -> u64 {
+        u64::from_le_bytes([byte; 8])
+    }
+    // Sets the top bit of every byte below `limit`, and perhaps of bytes after one that is; `limit` is at most 0x80.
+    let below = |bytes: u64, limit: u8| bytes.wrapping_sub(all(limit)) & !bytes & all(0x80);
+    let special =
+        |bytes: u64| below(bytes, 0x20) | below(bytes ^ all(b'"'), 1) | below(bytes ^ all(b'\\'), 1);
+    let (eights, rest) = text.as_chunks();
+    for (at, eight) in eights.iter().enumerate() {
+        let found = special(u64::from_le_bytes(*eight));
+        if found != 0 {
+            return 8 * at + found.trailing_zeros() as usize / 8;
+        }
+    }
+    let plain = rest.iter().take_while(|byte| !matches!(byte, 0..0x20 | b'"' | b'\\'));
+    8 * eights.len() + plain.count()
 }
 
 #[cfg(test)]
