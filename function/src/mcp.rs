@@ -2,9 +2,9 @@
 
 mod completion;
 pub(crate) mod error;
+pub(crate) mod lists;
 mod methods;
 mod prompts;
-pub(crate) mod rendered;
 mod resources;
 pub(crate) mod subscriptions;
 
@@ -13,15 +13,15 @@ use std::panic::AssertUnwindSafe;
 use futures_util::FutureExt as _;
 use http::HeaderMap;
 
-use crate::answer::Answer;
-use crate::archive_state::ArchiveState;
-use crate::execution::Execution;
-use crate::limits::{MAX_ANSWER_BYTES, MAX_BATCH_MESSAGES};
+use crate::desk::Execution;
 use crate::mcp::error::RpcError;
 use crate::mcp::subscriptions::Subscription;
-use crate::request_log::RequestLog;
-use crate::snapshot::Snapshot;
-use crate::tokens::Scope;
+use crate::observe::facts::RequestLog;
+use crate::served::limits::{MAX_ANSWER_BYTES, MAX_BATCH_MESSAGES};
+use crate::served::snapshot::Snapshot;
+use crate::served::state::ArchiveState;
+use crate::text::Answer;
+use crate::web::tokens::Scope;
 use wakashu_wire::message;
 use wakashu_wire::{Body, Incoming, Raw, Request, Unreadable};
 use wakashu_wire::{Headers, Revision, era};

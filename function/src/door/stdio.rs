@@ -8,14 +8,14 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, Async
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
-use crate::answer::Answer;
-use crate::archive_state::Generation;
-use crate::context::Context;
-use crate::limits::MAX_BODY_BYTES;
+use crate::exchange::Context;
 use crate::mcp::subscriptions::{Subscription, legacy_changed};
 use crate::mcp::{self, Door, Reply, Then, error};
-use crate::request_log::RequestLog;
-use crate::tokens::Scope;
+use crate::observe::facts::RequestLog;
+use crate::served::limits::MAX_BODY_BYTES;
+use crate::served::state::Generation;
+use crate::text::Answer;
+use crate::web::tokens::Scope;
 use wakashu_wire::Revision;
 use wakashu_wire::message;
 use wakashu_wire::{Body, Incoming};
@@ -294,10 +294,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::access::Access;
-    use crate::archive_state::ArchiveState;
-    use crate::drill::Drill;
-    use crate::execution::Execution;
+    use crate::desk::Execution;
+    use crate::desk::drill::Drill;
+    use crate::served::state::ArchiveState;
+    use crate::web::access::Access;
 
     #[tokio::test]
     async fn a_request_too_many_waits_for_its_turn() {

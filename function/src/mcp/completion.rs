@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use wakashu_archive::{ArchivedRound, title_key};
 
-use crate::answer::Answer;
-use crate::index::Index;
 use crate::mcp::Door;
 use crate::mcp::error::{self, RpcError};
 use crate::mcp::{prompts, resources};
+use crate::served::index::Index;
+use crate::text::Answer;
 use crate::tools::rounds;
 use wakashu_wire::{Members, Request};
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::error::{Received, ToolError};
+use crate::fault::{Received, ToolError};
 use crate::tools::{Kind, Parameter, Tool};
 use wakashu_wire::{Members, Raw, string};
 

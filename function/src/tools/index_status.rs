@@ -2,9 +2,9 @@
 
 use wakashu_archive::VERSION;
 
-use crate::answer::Answer;
-use crate::error::ToolError;
-use crate::snapshot::{IndexState, Snapshot, shortened};
+use crate::fault::ToolError;
+use crate::served::snapshot::{IndexState, Snapshot, shortened};
+use crate::text::Answer;
 use crate::tools::{Call, Form, Tool};
 
 /// Most characters of the collection's description in an answer.
