@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use wakashu_storage::Location;
 
-use crate::drill::Drill;
-use crate::execution::{Execution, MOST_WAITING, PLACES, TIME_LIMIT_MS};
-use crate::tokens::Token;
+use crate::desk::drill::Drill;
+use crate::desk::{Execution, MOST_WAITING, PLACES, TIME_LIMIT_MS};
 use crate::tools::ToolSet;
+use crate::web::tokens::Token;
 
 pub use settings::{SETTINGS, Setting, write_markdown};
 

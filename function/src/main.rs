@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use tokio::runtime::Builder;
-use wakashu_function::{Config, door, log, reference, run};
+use wakashu_function::{Config, app, door, log, reference};
 
 /// Answers MCP requests from a wakashu archive.
 #[derive(Debug, Parser)]
@@ -106,7 +106,7 @@ fn start(arguments: &Arguments) -> anyhow::Result<()> {
         Door::Stdio { .. } => {
             log::start(config.log, true);
             let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-            let served = runtime.block_on(run::serve_stdio(&config));
+            let served = runtime.block_on(app::serve_stdio(&config));
             // The thread that waits on standard input cannot be woken; do not wait for it.
             runtime.shutdown_background();
             served
@@ -122,11 +122,11 @@ fn start_on_lambda() -> anyhow::Result<()> {
     log::start(config.log, false);
     let concurrent = door::lambda::is_concurrent();
     let mut builder = if concurrent { Builder::new_multi_thread() } else { Builder::new_current_thread() };
-    builder.enable_all().build()?.block_on(run::serve_lambda(&config))
+    builder.enable_all().build()?.block_on(app::serve_lambda(&config))
 }
 
 async fn serve(config: &Config) -> anyhow::Result<()> {
-    let server = run::Server::start(config).await?;
+    let server = app::Server::start(config).await?;
     // Claude Desktop starts programs in a directory of its own: a path must be absolute.
     let archive = config.archive.as_ref().map(|location| {
         let path = location.local_path().and_then(|path| path.canonicalize().ok());
@@ -135,7 +135,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     // Whoever reads the address may stop the server at once.
     let stop = door::local::stop_requested();
     writeln!(io::stdout(), "{}", server.url())?;
-    run::write_connection_help(&mut io::stderr(), &server.url(), archive.as_deref())?;
+    app::write_connection_help(&mut io::stderr(), &server.url(), archive.as_deref())?;
     server.serve(stop).await;
     Ok(())
 }

@@ -1,13 +1,10 @@
 //! The protocol core: JSON-RPC in, JSON-RPC out, both eras, no state between messages.
 
 mod completion;
-pub(crate) mod era;
 pub(crate) mod error;
-mod json;
-pub(crate) mod message;
+pub(crate) mod lists;
 mod methods;
 mod prompts;
-pub(crate) mod rendered;
 mod resources;
 pub(crate) mod subscriptions;
 
@@ -16,17 +13,18 @@ use std::panic::AssertUnwindSafe;
 use futures_util::FutureExt as _;
 use http::HeaderMap;
 
-use crate::answer::Answer;
-use crate::archive_state::ArchiveState;
-use crate::execution::Execution;
-use crate::limits::{MAX_ANSWER_BYTES, MAX_BATCH_MESSAGES};
-use crate::mcp::era::{Headers, Revision};
+use crate::desk::Execution;
 use crate::mcp::error::RpcError;
-use crate::mcp::message::{Body, Incoming, Raw, Request, Unreadable};
 use crate::mcp::subscriptions::Subscription;
-use crate::request_log::RequestLog;
-use crate::snapshot::Snapshot;
-use crate::tokens::Scope;
+use crate::observe::facts::RequestLog;
+use crate::served::limits::{MAX_ANSWER_BYTES, MAX_BATCH_MESSAGES};
+use crate::served::snapshot::Snapshot;
+use crate::served::state::ArchiveState;
+use crate::text::Answer;
+use crate::web::tokens::Scope;
+use wakashu_wire::message;
+use wakashu_wire::{Body, Incoming, Raw, Request, Unreadable};
+use wakashu_wire::{Headers, Revision, era};
 
 /// Where a message came from and what it may see.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +72,7 @@ impl Reply {
 
     fn error(error: &RpcError, id: Option<&str>) -> Self {
         let mut answer = Answer::default();
-        error.write(&mut answer, id);
+        answer.raw(&error.to_json(id));
         Self { status: error.status, answer: Some(answer), then: Then::Nothing }
     }
 }
@@ -218,7 +216,7 @@ async fn answer_batch(messages: &[Raw<'_>], door: &Door<'_>, log: &mut RequestLo
                 _ => None,
             };
             answer = Answer::default();
-            error::batch_too_large().write(&mut answer, id);
+            answer.raw(&error::batch_too_large().to_json(id));
         }
         answers.raw(if any { "," } else { "" }).append(answer);
         any = true;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use crate::error::HANDLING;
-use crate::snapshot::DEFAULT_TITLE;
+use crate::fault::HANDLING;
+use crate::served::snapshot::DEFAULT_TITLE;
 use crate::tools::{Kind, Parameter, TOOLS};
 
 pub use crate::config::write_markdown as write_settings_markdown;

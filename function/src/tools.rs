@@ -4,7 +4,6 @@
 //! the HTTP view and its chapter in the reference all come from that.
 
 pub(crate) mod arguments;
-pub(crate) mod entry;
 mod get_poem;
 mod get_wakashu_ranking;
 mod index_status;
@@ -19,11 +18,11 @@ pub use set::ToolSet;
 use std::future::Future;
 use std::pin::Pin;
 
-use crate::answer::Answer;
-use crate::error::ToolError;
-use crate::mcp::message::Members;
-use crate::snapshot::Snapshot;
+use crate::fault::ToolError;
+use crate::served::snapshot::Snapshot;
+use crate::text::Answer;
 use crate::tools::arguments::Arguments;
+use wakashu_wire::Members;
 
 /// A tool.
 #[derive(Debug)]

@@ -21,8 +21,8 @@ use lambda_http::lambda_runtime::{
 };
 
 use crate::config::InvokeMode;
-use crate::context::Context;
-use crate::http::{GivenId, PictureBase, ResponseBody, Routes};
+use crate::exchange::Context;
+use crate::web::{GivenId, PictureBase, ResponseBody, Routes};
 use event::{Envelope, Event};
 use refreshing::Refreshing;
 
@@ -55,7 +55,7 @@ pub async fn run(
     let refreshing = Arc::new(Refreshing::new(Arc::clone(&context.state), refresh_every));
     // An archive that cannot be opened is tried again at the requests.
     refreshing.look(LONGEST_START).await;
-    crate::log::flush();
+    crate::observe::log::flush();
     let door = Arc::new(Door { names_itself: context.picture_base.is_none(), mode, refreshing });
     let routes = Routes::new(context);
     let handler = service_fn(move |event: LambdaEvent<Event>| {
@@ -89,7 +89,7 @@ impl Door {
         };
         let outgoing = self.translate(response).await;
         // The process may sleep from the moment the answer is complete.
-        crate::log::flush();
+        crate::observe::log::flush();
         outgoing
     }
 

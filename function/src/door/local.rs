@@ -17,8 +17,8 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
-use crate::http::{ClientAddress, ResponseBody, Routes};
-use crate::limits::{MAX_HEAD_BYTES, MAX_HEADERS};
+use crate::served::limits::{MAX_HEAD_BYTES, MAX_HEADERS};
+use crate::web::{ClientAddress, ResponseBody, Routes};
 
 /// How long a client may take to send its headers: 14 to 15 seconds, as the clock it is counted from is up to a
 /// [`TICK`] behind.
@@ -237,9 +237,9 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
-    use crate::access::Access;
-    use crate::archive_state::ArchiveState;
-    use crate::context::Context;
+    use crate::exchange::Context;
+    use crate::served::state::ArchiveState;
+    use crate::web::access::Access;
 
     /// Asks and waits for the beginning of an answer.
     async fn is_answered(connection: &mut TcpStream, patience: Duration) -> bool {

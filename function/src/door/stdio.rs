@@ -8,16 +8,17 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, Async
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
-use crate::answer::Answer;
-use crate::archive_state::Generation;
-use crate::context::Context;
-use crate::limits::MAX_BODY_BYTES;
-use crate::mcp::era::Revision;
-use crate::mcp::message::{self, Body, Incoming};
+use crate::exchange::Context;
 use crate::mcp::subscriptions::{Subscription, legacy_changed};
 use crate::mcp::{self, Door, Reply, Then, error};
-use crate::request_log::RequestLog;
-use crate::tokens::Scope;
+use crate::observe::facts::RequestLog;
+use crate::served::limits::MAX_BODY_BYTES;
+use crate::served::state::Generation;
+use crate::text::Answer;
+use crate::web::tokens::Scope;
+use wakashu_wire::Revision;
+use wakashu_wire::message;
+use wakashu_wire::{Body, Incoming};
 
 /// Most requests answered at a time; further lines wait in the pipe.
 const MAX_UNDER_WAY: usize = 32;
@@ -49,7 +50,7 @@ pub async fn run(
             Line::TooLong => {
                 let error = error::invalid_request("the line is longer than 1 MiB");
                 let mut answer = Answer::default();
-                error.write(&mut answer, None);
+                answer.raw(&error.to_json(None));
                 let log = RequestLog { rpc_code: Some(error.code), ..RequestLog::default() };
                 let snapshot = context.state.current();
                 log.write(&context.next_request_id(), error.status, answer.len(), Instant::now(), &snapshot);
@@ -180,7 +181,7 @@ impl Listeners {
     async fn listen(&mut self, subscription: Subscription) {
         if self.tasks.len() >= MAX_SUBSCRIPTIONS {
             let mut answer = Answer::default();
-            error::invalid_params("too many subscriptions").write(&mut answer, Some(&subscription.id));
+            answer.raw(&error::invalid_params("too many subscriptions").to_json(Some(&subscription.id)));
             let _ = self.answers.send(answer).await;
             return;
         }
@@ -293,10 +294,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::access::Access;
-    use crate::archive_state::ArchiveState;
-    use crate::drill::Drill;
-    use crate::execution::Execution;
+    use crate::desk::Execution;
+    use crate::desk::drill::Drill;
+    use crate::served::state::ArchiveState;
+    use crate::web::access::Access;
 
     #[tokio::test]
     async fn a_request_too_many_waits_for_its_turn() {

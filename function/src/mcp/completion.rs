@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use wakashu_archive::{ArchivedRound, Rank, title_key};
 
-use crate::answer::Answer;
-use crate::index::Index;
 use crate::mcp::Door;
 use crate::mcp::error::{self, RpcError};
-use crate::mcp::message::{Members, Request};
 use crate::mcp::{prompts, resources};
+use crate::served::index::Index;
+use crate::text::Answer;
 use crate::tools::rounds;
+use wakashu_wire::{Members, Request};
 
 /// Most values in one answer, by the specification.
 const MAX_VALUES: usize = 100;

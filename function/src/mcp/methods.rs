@@ -1,16 +1,16 @@
 //! The methods: which exist in which era, and what each answers.
 
-use crate::answer::Answer;
-use crate::cursor::Cursor;
-use crate::drill::Drill;
-use crate::error::ToolError;
-use crate::execution::Caller;
-use crate::mcp::era::{Era, Revision};
+use crate::desk::Caller;
+use crate::desk::drill::Drill;
+use crate::fault::ToolError;
 use crate::mcp::error::{self, RpcError};
-use crate::mcp::message::{Part, Request, string};
 use crate::mcp::{Door, completion, prompts, resources};
-use crate::request_log::RequestLog;
+use crate::observe::facts::RequestLog;
+use crate::served::cursor::Cursor;
+use crate::text::Answer;
 use crate::tools::{self, Form};
+use wakashu_wire::{Era, Revision};
+use wakashu_wire::{Part, Request, string};
 
 /// Writes the members of the result into `out`.
 pub(super) async fn answer(

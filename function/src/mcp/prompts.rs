@@ -2,14 +2,14 @@
 
 use wakashu_archive::{ArchivedRound, RankRange};
 
-use crate::answer::Answer;
-use crate::index::Index;
+use crate::entries::{self, Held, Links, MAX_ENTRY_CHARACTERS};
 use crate::mcp::Door;
 use crate::mcp::error::{self, RpcError};
-use crate::mcp::message::{Part, Request, string};
 use crate::mcp::resources::failed;
-use crate::snapshot::shortened;
-use crate::tools::entry::{self, Held, Links, MAX_ENTRY_CHARACTERS};
+use crate::served::index::Index;
+use crate::served::snapshot::shortened;
+use crate::text::Answer;
+use wakashu_wire::{Part, Request, string};
 
 /// A prompt.
 pub(super) struct Prompt {
@@ -173,7 +173,7 @@ impl Poems<'_, '_> {
         let range =
             RankRange::parse(ranks).map_err(|_| error::invalid_params("a rank is a whole number from 1"))?;
         let links = Links::new(self.door.picture_base, round);
-        let selection = entry::select(self.index, round, range, false, &links).await;
+        let selection = entries::select(self.index, round, range, false, &links).await;
         let selection = selection.map_err(|error| failed(&error, self.door))?;
         if selection.entries.is_empty() {
             return Err(error::invalid_params("no such rank in this round"));
@@ -181,7 +181,7 @@ impl Poems<'_, '_> {
         for held in &selection.entries {
             let Some(entry) = Held::entry(held) else { continue };
             self.out.raw("\\n\\n").text(&shortened(&round.title, MAX_ROUND_CHARACTERS)).raw("\\n");
-            entry::write_text(self.out, held, entry, &links, most);
+            entries::write_text(self.out, held, entry, &links, most);
         }
         Ok(())
     }

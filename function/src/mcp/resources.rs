@@ -2,19 +2,20 @@
 
 use wakashu_archive::{ArchivedRound, Date, Period, Rank};
 
-use crate::answer::Answer;
-use crate::cursor::Cursor;
-use crate::error::Detail;
-use crate::index::{Index, ReadError};
-use crate::limits::{ENVELOPE_BYTES, MAX_ANSWER_BYTES};
+use crate::entries;
+use crate::fault::Detail;
 use crate::mcp::Door;
-use crate::mcp::era::Era;
 use crate::mcp::error::{self, RpcError};
-use crate::mcp::message::{Request, string};
 use crate::mcp::methods::{cache_hint, page_offset};
-use crate::snapshot::shortened;
-use crate::tools::{entry, list_rounds_row, rounds};
-use crate::uri;
+use crate::served::cursor::Cursor;
+use crate::served::index::{Index, ReadError};
+use crate::served::limits::{ENVELOPE_BYTES, MAX_ANSWER_BYTES};
+use crate::served::snapshot::shortened;
+use crate::served::uri;
+use crate::text::Answer;
+use crate::tools::{list_rounds_row, rounds};
+use wakashu_wire::Era;
+use wakashu_wire::{Request, string};
 
 /// The address of the list of rounds; all others begin with it.
 const ROUNDS_URI: &str = "wakashu://rounds";
@@ -216,12 +217,12 @@ pub(super) async fn read(
             write_round(out, &address, index, round).await.map_err(|error| failed(&error, door))?;
         }
         Address::Entry(round, rank) => {
-            let held = entry::find(index, round, rank).await.map_err(|error| failed(&error, door))?;
+            let held = entries::find(index, round, rank).await.map_err(|error| failed(&error, door))?;
             let held = held.ok_or_else(not_found)?;
             write_entry(out, &address, &held).ok_or_else(not_found)?;
         }
         Address::Picture(round, rank) => {
-            let held = entry::find(index, round, rank).await.map_err(|error| failed(&error, door))?;
+            let held = entries::find(index, round, rank).await.map_err(|error| failed(&error, door))?;
             let held = held.ok_or_else(not_found)?;
             let picture = held.entry().and_then(|entry| entry.picture.as_ref()).ok_or_else(not_found)?;
             let room =
@@ -325,14 +326,14 @@ async fn write_round(
 }
 
 /// Writes an entry's whole text; only one near the format's own limit has to be cut.
-fn write_entry(out: &mut Answer, address: &str, held: &entry::Held) -> Option<()> {
+fn write_entry(out: &mut Answer, address: &str, held: &entries::Held) -> Option<()> {
     let entry = held.entry()?;
     out.raw(r#"{"uri":"#).string(address).raw(r#","mimeType":"text/plain","text":""#);
     let room = MAX_ANSWER_BYTES - 2 * ENVELOPE_BYTES - address.len() * 6;
     if entry.text.len() <= room {
         out.escaped(held.page(), &entry.text);
     } else {
-        out.escaped(held.page(), entry::prefix(&entry.text, usize::MAX, room)).raw("（以下省略）");
+        out.escaped(held.page(), entries::prefix(&entry.text, usize::MAX, room)).raw("（以下省略）");
     }
     out.raw("\"}");
     Some(())

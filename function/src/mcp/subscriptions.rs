@@ -1,9 +1,9 @@
 //! `subscriptions/listen`: hearing of a replaced archive. Only doors that outlive a request offer it.
 
-use crate::answer::Answer;
-use crate::archive_state::Generation;
 use crate::mcp::error::{self, RpcError};
-use crate::mcp::message::{Part, Raw, Request};
+use crate::served::state::Generation;
+use crate::text::Answer;
+use wakashu_wire::{Part, Raw, Request};
 
 /// A client that listens.
 #[derive(Debug, Clone)]

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::error::{Received, ToolError};
-use crate::mcp::message::{Members, Raw, string};
+use crate::fault::{Received, ToolError};
 use crate::tools::{Kind, Parameter, Tool};
+use wakashu_wire::{Members, Raw, string};
 
 /// The argument that goes on with a list.
 pub(super) const CURSOR: Parameter = Parameter {

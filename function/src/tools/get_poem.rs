@@ -2,10 +2,10 @@
 
 use wakashu_archive::{Rank, RankRange};
 
-use crate::answer::Answer;
-use crate::error::ToolError;
-use crate::tools::entry::data::{entry_schema, write_entries};
-use crate::tools::entry::{self, Links};
+use crate::entries::data::{entry_schema, write_entries};
+use crate::entries::{self, Links};
+use crate::fault::ToolError;
+use crate::text::Answer;
 use crate::tools::get_wakashu_ranking::ROUND_TITLE;
 use crate::tools::{Call, Form, Kind, Parameter, Tool, rounds};
 
@@ -43,15 +43,15 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
     let missing = || rounds::no_such_rank(TOOL.name, round, rank.to_string());
     let range = u32::try_from(rank).ok().and_then(Rank::new).map(RankRange::single).ok_or_else(missing)?;
     let links = Links::new(call.picture_base, round);
-    let selection = entry::select(index, round, range, true, &links).await?;
+    let selection = entries::select(index, round, range, true, &links).await?;
     if selection.entries.is_empty() {
         return Err(missing());
     }
-    let size = entry::largest_size(&selection, &links);
+    let size = entries::largest_size(&selection, &links);
     match call.form {
         Form::Result => {
             out.raw(r#""content":["#);
-            entry::write_blocks(out, index, &selection, size, &links).await;
+            entries::write_blocks(out, index, &selection, size, &links).await;
             out.raw("]");
         }
         Form::Data => write_entries(out, index, round, &selection, size, &links).await,

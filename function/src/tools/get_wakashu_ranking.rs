@@ -2,11 +2,11 @@
 
 use wakashu_archive::{ArchivedRound, RankRange};
 
-use crate::answer::Answer;
-use crate::error::ToolError;
+use crate::entries::data::{entry_schema, write_entries};
+use crate::entries::{self, Held, Links, Selection, Size};
+use crate::fault::ToolError;
+use crate::text::Answer;
 use crate::tools::arguments::refuse_form;
-use crate::tools::entry::data::{entry_schema, write_entries};
-use crate::tools::entry::{self, Held, Links, Selection, Size};
 use crate::tools::{Call, Form, Kind, Parameter, Tool, rounds};
 
 /// Most runs of missing ranks named in one remark.
@@ -76,11 +76,11 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
     let pictures = call.arguments.text("pictures") != Some("none");
 
     let links = Links::new(call.picture_base, round);
-    let selection = entry::select(index, round, range, pictures, &links).await?;
+    let selection = entries::select(index, round, range, pictures, &links).await?;
     if selection.entries.is_empty() {
         return Err(rounds::no_such_rank(TOOL.name, round, format!("{}-{}", range.first(), range.last())));
     }
-    let size = if pictures { entry::largest_size(&selection, &links) } else { Size::None };
+    let size = if pictures { entries::largest_size(&selection, &links) } else { Size::None };
     if call.form == Form::Data {
         out.raw(r#"{"round":"#).string(&round.title).raw(r#","entries":["#);
         write_entries(out, index, round, &selection, size, &links).await;
@@ -88,7 +88,7 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
         return Ok(());
     }
     out.raw(r#""content":["#);
-    entry::write_blocks(out, index, &selection, size, &links).await;
+    entries::write_blocks(out, index, &selection, size, &links).await;
     if let Some(remark) = remark(&selection, round, range) {
         out.raw(r#",{"type":"text","text":"#).string(&remark).raw("}");
     }

@@ -1,8 +1,8 @@
 //! `index_status`: what is being served, and how fresh it is. Answers even without an index.
 
-use crate::answer::Answer;
-use crate::error::ToolError;
-use crate::snapshot::{IndexState, Snapshot, shortened};
+use crate::fault::ToolError;
+use crate::served::snapshot::{IndexState, Snapshot, shortened};
+use crate::text::Answer;
 use crate::tools::{Call, Form, Tool};
 
 /// Most characters of the collection's description in an answer.

@@ -2,13 +2,13 @@
 
 use wakashu_archive::{ArchivedRound, Period};
 
-use crate::answer::Answer;
-use crate::cursor::Cursor;
-use crate::error::{Received, ToolError};
-use crate::snapshot::shortened;
+use crate::fault::{Received, ToolError};
+use crate::served::cursor::Cursor;
+use crate::served::snapshot::shortened;
+use crate::served::uri;
+use crate::text::Answer;
 use crate::tools::arguments::{CURSOR, refuse_cursor, refuse_form};
 use crate::tools::{Call, Form, Kind, Parameter, Tool, rounds};
-use crate::uri;
 
 pub(super) static TOOL: Tool = Tool {
     name: "list_rounds",

@@ -2,10 +2,10 @@
 
 use wakashu_archive::{ArchivedRound, Period};
 
-use crate::error::ToolError;
-use crate::index::Index;
-use crate::limits::{MAX_HINT_ROUNDS, MAX_TITLE_CHARACTERS};
-use crate::snapshot::shortened;
+use crate::fault::ToolError;
+use crate::served::index::Index;
+use crate::served::limits::{MAX_HINT_ROUNDS, MAX_TITLE_CHARACTERS};
+use crate::served::snapshot::shortened;
 
 /// The fixed sentence for an unknown round.
 pub(crate) const NO_SUCH_ROUND: &str = "指定された回のデータは見つかりませんでした。";

@@ -5,16 +5,16 @@ use std::ops::Range;
 use futures_util::future::try_join_all;
 use wakashu_archive::{ArchivedEntry, ArchivedRound, unescape};
 
-use crate::answer::Answer;
-use crate::cursor::Cursor;
-use crate::error::{Detail, Received, ToolError};
-use crate::index::{Index, ReadError};
-use crate::limits::MAX_TITLE_CHARACTERS;
-use crate::search::{self, Hit, Query, Refused, Total};
-use crate::snapshot::shortened;
+use crate::fault::{Detail, Received, ToolError};
+use crate::served::cursor::Cursor;
+use crate::served::index::{Index, ReadError};
+use crate::served::limits::MAX_TITLE_CHARACTERS;
+use crate::served::search::{self, Hit, Query, Refused, Total};
+use crate::served::snapshot::shortened;
+use crate::served::uri;
+use crate::text::Answer;
 use crate::tools::arguments::{CURSOR, refuse_cursor};
 use crate::tools::{Call, Form, Kind, Parameter, Tool, rounds};
-use crate::uri;
 
 /// Most characters of a poem in a hit.
 const MAX_POEM_CHARACTERS: usize = 800;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use wakashu_archive::ContentHash;
-use wakashu_function::{ArchiveState, Config, door, run as server};
+use wakashu_function::{ArchiveState, Config, app as server, door};
 use wakashu_storage::{
     ARCHIVES_PREFIX, Folder, Location, Progress, PublishOptions, Store as _, Version, digest_of_key,
 };

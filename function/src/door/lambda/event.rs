@@ -328,7 +328,7 @@ mod tests {
 
     #[tokio::test]
     async fn repeated_headers_are_joined_and_pieces_too() {
-        let mut answer = crate::answer::Answer::default();
+        let mut answer = crate::text::Answer::default();
         answer.raw("{\"a\":\"").splice(Bytes::from_static(b"AAAA")).raw("\"}");
         let mut response = Response::new(Body::new(answer.into_body()));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::Mutex;
 
-use crate::archive_state::ArchiveState;
+use crate::served::state::ArchiveState;
 
 /// How long an answer that could be given at once waits for a newer archive.
 const WAIT_WHEN_READY: Duration = Duration::from_secs(1);

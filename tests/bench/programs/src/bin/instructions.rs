@@ -5,63 +5,122 @@
 #![expect(clippy::print_stderr, reason = "a measuring program")]
 
 use std::error::Error;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
+use hyper::header::{ETAG, HeaderValue};
 use wakashu_bench::{Shape, write_archive};
-use wakashu_function::{Access, ArchiveState, Context, Routes};
+use wakashu_function::{Access, ArchiveState, ClientAddress, Context, Rates, Routes, Token};
+
+const HOST: &str = "127.0.0.1:3000";
+const ORIGIN: &str = "https://poems.example.org";
+/// A title in an address: 第1回.
+const ROUND: &str = "%E7%AC%AC1%E5%9B%9E";
+/// `printf %s secret | sha256sum`
+const SECRET_SHA256: &str = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+
+/// What is asked again and again.
+struct Case {
+    /// Its body; a picture is asked for where there is none.
+    body: Option<String>,
+    is_modern: bool,
+    /// Whether tokens, rates and an origin stand before the endpoint.
+    is_guarded: bool,
+}
+
+impl Case {
+    fn find(name: &str) -> Self {
+        let call = |range: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"get_wakashu_ranking","arguments":{{"round_title":"第1回","rank_range":"{range}"}}}}}}"#
+            )
+        };
+        let body = match name {
+            "ranking-1" | "ranking-1-guarded" => Some(call("1")),
+            "ranking-10" => Some(call("1-10")),
+            "ranking-1-modern" => Some(call("1").replacen(
+                r#""params":{"#,
+                r#""params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"wakashu-bench","version":"1"}},"#,
+                1,
+            )),
+            "resource" => Some(format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"wakashu://rounds/{ROUND}/1"}}}}"#
+            )),
+            "picture-304" => None,
+            _ => Some(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#.to_owned()),
+        };
+        Self { body, is_modern: name.ends_with("-modern"), is_guarded: name.ends_with("-guarded") }
+    }
+
+    fn request(
+        &self,
+        body: &Bytes,
+        etag: Option<&HeaderValue>,
+    ) -> Result<Request<Full<Bytes>>, Box<dyn Error>> {
+        let mut request = match self.body {
+            Some(_) => Request::post("/mcp").header("content-type", "application/json"),
+            None => Request::get(format!("/pictures/{ROUND}/1")),
+        };
+        request = request.header("host", HOST);
+        if let Some(etag) = etag {
+            request = request.header("if-none-match", etag);
+        }
+        if self.is_modern {
+            request = request
+                .header("mcp-protocol-version", "2026-07-28")
+                .header("mcp-method", "tools/call")
+                .header("mcp-name", "get_wakashu_ranking");
+        }
+        if self.is_guarded {
+            let client = ClientAddress(IpAddr::V4(Ipv4Addr::LOCALHOST));
+            request =
+                request.header("authorization", "Bearer secret").header("origin", ORIGIN).extension(client);
+        }
+        Ok(request.body(Full::new(body.clone()))?)
+    }
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
-    let case = arguments.get(1).map_or("tools-list", String::as_str);
+    let name = arguments.get(1).map_or("tools-list", String::as_str);
     let count: usize = arguments.get(2).and_then(|count| count.parse().ok()).unwrap_or(100);
-    let call = |range: &str| {
-        format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"get_wakashu_ranking","arguments":{{"round_title":"第1回","rank_range":"{range}"}}}}}}"#
-        )
-    };
-    let body = match case {
-        "ranking-1" => call("1"),
-        "ranking-10" => call("1-10"),
-        "ranking-1-modern" => call("1").replacen(
-            r#""params":{"#,
-            r#""params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"wakashu-bench","version":"1"}},"#,
-            1,
-        ),
-        _ => r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#.to_owned(),
-    };
+    let case = Case::find(name);
     let folder = tempfile::tempdir()?;
     let archive = folder.path().join("instructions.wakashu");
     write_archive(&archive, &[Shape { rounds: 1, entries: 10, picture_bytes: 20 * 1024 }])?;
-    let body = Bytes::from(body);
+    let body = case.body.clone().map(Bytes::from).unwrap_or_default();
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let location = archive.to_str().ok_or("a path beyond UTF-8")?.parse()?;
         let state = ArchiveState::new(Some(location), 64 << 20, 0, true);
         state.refresh().await;
-        let access = Access { loopback: true, ..Access::default() };
-        let context = Context::new(Arc::new(state), access, Some("http://127.0.0.1:3000".to_owned()));
+        let mut access = Access { loopback: true, ..Access::default() };
+        if case.is_guarded {
+            access.origins.push(ORIGIN.to_owned());
+        }
+        let mut context = Context::new(Arc::new(state), access, Some(format!("http://{HOST}")));
+        if case.is_guarded {
+            context.tokens.push(Token::parse(SECRET_SHA256)?);
+            context.rates = Rates::new(1_000_000, 1_000_000);
+        }
         let routes = Routes::new(Arc::new(context));
-        let mut bytes = 0;
+        let mut etag = None;
+        if case.body.is_none() {
+            let first = routes.answer(case.request(&body, None)?).await;
+            etag = first.headers().get(ETAG).cloned();
+        }
+        let (mut bytes, mut status) = (0, None);
         for _ in 0..count {
-            let mut request = Request::post("/mcp")
-                .header("host", "127.0.0.1:3000")
-                .header("content-type", "application/json");
-            if case.ends_with("-modern") {
-                request = request
-                    .header("mcp-protocol-version", "2026-07-28")
-                    .header("mcp-method", "tools/call")
-                    .header("mcp-name", "get_wakashu_ranking");
-            }
-            let request = request.body(Full::new(body.clone()))?;
-            let response = routes.answer(request).await;
+            let response = routes.answer(case.request(&body, etag.as_ref())?).await;
+            status = Some(response.status());
             let mut body = response.into_body();
             while let Some(frame) = body.frame().await {
                 bytes += frame?.data_ref().map_or(0, Buf::remaining);
             }
         }
-        eprintln!("{case}: {count} requests, {bytes} bytes");
+        eprintln!("{name}: {count} requests, {bytes} bytes, {status:?}");
         Ok(())
     })
 }

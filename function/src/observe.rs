@@ -1,0 +1,4 @@
+//! What operators see: the log, and the facts of each request in it.
+
+pub(crate) mod facts;
+pub mod log;

@@ -1,0 +1,5 @@
+//! Answers as they are written.
+
+mod answer;
+
+pub use answer::{Answer, AnswerBody, AnswerBuf, Mark};
