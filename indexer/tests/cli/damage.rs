@@ -185,7 +185,7 @@ fn right_hashes_do_not_hide_gaps_and_foreign_columns() {
     assert_eq!(with_tail(&bytes, own, b""), bytes);
     let gap = messages(with_tail(&bytes, own, b"hidden"));
     assert_eq!(gap.len(), 1, "{gap:?}");
-    assert!(gap[0].starts_with("root: section of") && gap[0].contains("leaves a gap"), "{gap:?}");
+    assert!(gap[0].starts_with("section `root`: section of") && gap[0].contains("leaves a gap"), "{gap:?}");
 
     let [foreign, ..] = columns_of(&other);
     let disagreeing = messages(with_tail(&bytes, [foreign, own[1], own[2]], b""));
