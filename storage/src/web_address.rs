@@ -93,11 +93,13 @@ impl WebAddress {
     }
 
     /// Returns how far away the host may be.
+    #[cfg(any(feature = "https", test))]
     pub(crate) fn reach(&self) -> Reach {
         self.reach
     }
 
     /// Says whether connections are encrypted.
+    #[cfg(feature = "https")]
     pub(crate) fn is_encrypted(&self) -> bool {
         self.is_encrypted
     }
@@ -108,6 +110,7 @@ impl WebAddress {
     }
 
     /// Reads where a host redirects to from here: an address, or a part of one that is relative to this.
+    #[cfg(any(feature = "https", test))]
     pub(crate) fn redirected(&self, target: &str) -> Result<Self, &'static str> {
         let scheme = if self.is_encrypted { "https" } else { "http" };
         let origin = || Self { path: String::new(), ..self.clone() };
