@@ -10,7 +10,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
-RELEASE = TARGET / "release"
+# A folder of programs to measure instead of those of this tree, such as the ones of an earlier commit.
+GIVEN = os.environ.get("WAKASHU_PROGRAMS")
+RELEASE = Path(GIVEN).absolute() if GIVEN else TARGET / "release"
 PEERS = TARGET / "peers"
 
 # The server has the first core, the load generator the second.
@@ -75,7 +77,9 @@ def need_load_generator():
 
 
 def build():
-    """Builds everything that is measured, optimised; nothing is done when it is up to date."""
+    """Builds everything that is measured, optimised; nothing is done when it is up to date, or programs are given."""
+    if GIVEN:
+        return
     run("cargo", "build", "--quiet", "--release", "--workspace", "--bins")
     # By themselves and without buckets: with what examples need besides, cargo would build the AWS crates once more.
     run("cargo", "build", "--quiet", "--release", "--package", "wakashu-indexer", "--no-default-features",
@@ -104,14 +108,15 @@ def install_node_peer(name):
 
 
 def describe():
-    """Returns the machine, the versions and the state of the tree."""
+    """Returns the machine, the versions and the state of the tree the programs are from."""
+    tree = output_of("git", "-C", RELEASE, "rev-parse", "--show-toplevel") if GIVEN else ROOT
     models = [line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
               if line.startswith(("model name", "Model"))]
     memory = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal"))
-    changed = output_of("git", "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs", ":!*.md")
+    changed = output_of("git", "-C", tree, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs", ":!*.md")
     return {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
-        "commit": output_of("git", "rev-parse", "--short=12", "HEAD") + (" with changes" if changed else ""),
+        "commit": output_of("git", "-C", tree, "rev-parse", "--short=12", "HEAD") + (" with changes" if changed else ""),
         "processor": models[0] if models else platform.machine(),
         "cores": os.cpu_count(),
         "memory_gib": round(int(memory.split()[1]) / 2**20, 1),

@@ -157,6 +157,25 @@ def cold_chart(figures):
                                  "floor" if row["program"] == "hello" else "ours") for row in figures["rows"]])])
 
 
+def bucket_section(figures):
+    text = (f"From starting the server to the last byte of its first ranking, nothing set but the store: a bucket of this machine "
+            f"behind a proxy that takes {figures['latency_ms']} ms for every read and sends {size(figures['bytes_per_second'])} a second, "
+            "without TLS. Reads in sequence are those that wait for one another; bytes are those of all answers, the pointer's "
+            "included.\n\n")
+    baseline = figures["baseline"]
+    before = {row["archive"]: row for row in baseline["figures"]["rows"]} if baseline else {}
+    rows = []
+    for row in figures["rows"]:
+        named = [("now", row)] if baseline is None else [("now", row), (baseline["title"], before.get(row["archive"]))]
+        rows += [[f"{row['archive']}, {name}", one["reads"], one["in_sequence"], f"{one['bytes']:,}",
+                  number(one["minimum_ms"]), number(one["median_ms"])] for name, one in named if one]
+    text += table(["archive", "reads", "in sequence", "bytes", "minimum ms", "median ms"], rows)
+    if baseline:
+        described = baseline["machine"]
+        text += f"\n{baseline['title'].capitalize()}: commit {described['commit']}, measured on {described['date']}.\n"
+    return text
+
+
 def indexer_section(figures):
     text = table(["build", "s", "CPU s", "pictures/s", "MB/s", "peak MiB"],
                  [[row["what"], number(row["seconds"], 2), number(row["cpu_seconds"], 1),
@@ -218,6 +237,7 @@ SECTIONS = [
     ("start", "Start of the server", start_section, None),
     ("memory", "Memory", memory_section, None),
     ("cold", "Start on Lambda", cold_section, cold_chart),
+    ("bucket", "First answer from a bucket", bucket_section, None),
     ("indexer", "Indexer", indexer_section, None),
     ("instructions", "Instructions", instructions_section, None),
 ]
@@ -235,11 +255,11 @@ blocks, types and the bytes of the pictures are checked before anything is timed
 """
 
 
-def write(parts, folder, readme=None):
+def write(parts, baselines, folder, readme=None):
     """Writes the report and its charts; returns the names of what was written."""
     pictures = folder / "pictures"
     pictures.mkdir(parents=True, exist_ok=True)
-    measured = {name: part for name, part in parts.items() if "figures" in part}
+    measured, baselines = ({name: part for name, part in those.items() if "figures" in part} for those in (parts, baselines))
     text = INTRODUCTION
     if any(part.get("quick") for part in measured.values()):
         text += "\n**A quick run: few and short slices, small collections. Not figures to quote.**\n"
@@ -251,7 +271,7 @@ def write(parts, folder, readme=None):
     for name, heading, section, draw in SECTIONS:
         if name not in measured:
             continue
-        figures = measured[name]["figures"]
+        figures = measured[name]["figures"] | {"baseline": baselines.get(name)}
         text += f"\n## {heading}\n\n"
         if draw:
             (pictures / f"benchmarks-{name}.svg").write_text(draw(figures))

@@ -14,11 +14,11 @@ BAR = 3.0
 SHAPE = "100x100x2048"
 
 
-def start_to_answer(command, request):
+def start_to_answer(command, request, environment=None):
     """Starts a program, asks it once, and returns the seconds from the start to the last byte of the answer."""
     started = time.perf_counter()
     process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.DEVNULL)
+                               stderr=subprocess.DEVNULL, env=environment)
     try:
         address = urllib.parse.urlsplit(process.stdout.readline().decode().strip())
         connection = http.client.HTTPConnection(address.netloc)
