@@ -2,6 +2,7 @@
 
 use wakashu_archive::VERSION;
 
+use crate::exchange::Scope;
 use crate::fault::ToolError;
 use crate::served::snapshot::{IndexState, Snapshot, shortened};
 use crate::text::Answer;
@@ -19,6 +20,7 @@ pub(super) static TOOL: Tool = Tool {
     tags: &["状態"],
     examples: &["{}"],
     needs_index: false,
+    needs: Scope::Status,
     parameters: &[],
     pictures: false,
     data_schema: concat!(
