@@ -1,4 +1,4 @@
-//! Running the doors: what `serve` and `stdio` do, and `preview` of the indexer with them.
+//! Settings become a running server: once, for all doors. `preview` of the indexer runs one, too.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -6,14 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use wakashu_storage::Location;
 
 use crate::config::Config;
 use crate::door::{lambda, local, stdio};
-use crate::exchange::Context;
-use crate::exchange::rates::Rates;
+use crate::exchange::Core;
+use crate::mcp::lists;
+use crate::observe::log;
 use crate::served::limits::MAX_CONNECTIONS;
+use crate::served::snapshot::Preparing;
 use crate::served::state::ArchiveState;
-use crate::web::Routes;
+use crate::web::App;
 use crate::web::access::Access;
 
 /// Why a server could not start.
@@ -42,37 +45,82 @@ pub enum StartError {
     Tools(String),
 }
 
+/// Which of the doors is built for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum For {
+    Local,
+    Lambda,
+    Stdio,
+}
+
+/// Returns the state before anything was read: the archive at `location`, a cache of `cache_bytes`, archives of up to
+/// `preload_bytes` fetched whole. `can_push` tells whether clients hear of changes.
+#[must_use]
+pub fn state_of(
+    location: Option<Location>,
+    cache_bytes: u64,
+    preload_bytes: u64,
+    can_push: bool,
+) -> ArchiveState {
+    let preparing = Preparing { prepare: lists::prepare, can_push, tools_off: Vec::new() };
+    ArchiveState::new(location, cache_bytes, preload_bytes, preparing)
+}
+
+impl For {
+    fn state(self, config: &Config) -> Result<Arc<ArchiveState>, StartError> {
+        crate::tools::check().map_err(|problems| StartError::Tools(problems.join("; ")))?;
+        let can_push = self != Self::Lambda;
+        let preparing =
+            Preparing { prepare: lists::prepare, can_push, tools_off: config.tools_disabled.clone() };
+        let state =
+            ArchiveState::new(config.archive.clone(), config.cache_bytes, config.preload_bytes, preparing);
+        Ok(Arc::new(state))
+    }
+
+    /// Puts everything together. Picture links begin with `base`, or with the name a request is sent to.
+    fn app(self, config: &Config, state: Arc<ArchiveState>, base: Option<String>) -> App {
+        let access = Access {
+            loopback: self == Self::Local,
+            hosts: config.allowed_hosts.clone(),
+            origins: config.allowed_origins.clone(),
+            function_urls: self == Self::Lambda,
+        };
+        let follows_host = self == Self::Local && base.is_none();
+        let mut app = App::new(state, access, base).with_tokens(config.tokens.clone());
+        if self == Self::Local {
+            app = app.with_rates(config.rate_per_second, config.rate_per_client);
+        }
+        app.core.desk = config.desk();
+        App { follows_host, ..app }
+    }
+}
+
 /// A server that listens but does not answer yet.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
-    context: Arc<Context>,
+    app: Arc<App>,
     refresh_every: Duration,
 }
 
 impl Server {
     /// Binds the address and opens the archive.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
-        check_tools()?;
+        let state = For::Local.state(config)?;
         let listen = |cause| StartError::Listen { host: config.host.clone(), port: config.port, cause };
         let listener = TcpListener::bind((config.host.as_str(), config.port)).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
         if !local::is_local(address) && config.allowed_hosts.is_empty() {
             return Err(StartError::Exposed { host: config.host.clone() });
         }
-        let access = Access {
-            loopback: true,
-            hosts: config.allowed_hosts.clone(),
-            origins: config.allowed_origins.clone(),
-            function_urls: false,
-        };
-        let base = config.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
-        let state = open_state(config).await;
-        let rates = Rates::new(config.rate_per_second, config.rate_per_client);
-        let context = Arc::new(Context::new(state, access, Some(base)).with_config(config).with_rates(rates));
+        // An address that others reach by a name is no beginning of a link: it would be refused as a host.
+        let own = local::is_local(address).then(|| format!("http://{address}"));
+        let base = config.public_url.clone().or(own);
+        state.refresh().await;
+        let app = Arc::new(For::Local.app(config, state, base));
         let refresh_every = Duration::from_secs(config.refresh_seconds);
-        Ok(Self { listener, address, context, refresh_every })
+        Ok(Self { listener, address, app, refresh_every })
     }
 
     /// Returns the address of the MCP endpoint.
@@ -84,35 +132,33 @@ impl Server {
     /// Returns the state, to look at or to refresh by hand.
     #[must_use]
     pub fn state(&self) -> Arc<ArchiveState> {
-        Arc::clone(&self.context.state)
+        Arc::clone(&self.app.core.state)
     }
 
     /// Serves until `stop` resolves, looking for newer archives meanwhile.
     pub async fn serve(self, stop: impl Future<Output = ()>) {
         let refreshing = keep_fresh(self.state(), self.refresh_every);
-        let context = Arc::clone(&self.context);
+        let app = Arc::clone(&self.app);
         let stop = async move {
             stop.await;
-            context.close_streams();
+            app.core.close_streams();
         };
-        let names_clients = self.context.rates.as_ref().is_some_and(Rates::tells_clients_apart);
-        let routes = Routes::new(self.context);
-        local::serve(self.listener, routes, MAX_CONNECTIONS, names_clients, stop).await;
+        local::serve(self.listener, self.app, MAX_CONNECTIONS, stop).await;
         refreshing.abort();
-        crate::observe::log::flush();
+        log::flush();
     }
 }
 
 /// Answers on standard input and output until the input ends.
 pub async fn serve_stdio(config: &Config) -> Result<(), anyhow::Error> {
-    check_tools()?;
-    let state = open_state(config).await;
+    let state = For::Stdio.state(config)?;
+    state.refresh().await;
     let refreshing = keep_fresh(Arc::clone(&state), Duration::from_secs(config.refresh_seconds));
-    let context = Context::new(state, Access::default(), config.public_url.clone());
-    let context = Arc::new(context.with_config(config));
-    let served = stdio::run(context, tokio::io::stdin(), tokio::io::stdout()).await;
+    let mut core = Core::new(state, config.public_url.clone());
+    core.desk = config.desk();
+    let served = stdio::run(Arc::new(core), tokio::io::stdin(), tokio::io::stdout()).await;
     refreshing.abort();
-    crate::observe::log::flush();
+    log::flush();
     match served {
         // The client closed its end: that is how a session ends.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -122,28 +168,10 @@ pub async fn serve_stdio(config: &Config) -> Result<(), anyhow::Error> {
 
 /// Answers Lambda's events until the platform ends the process.
 pub async fn serve_lambda(config: &Config) -> Result<(), anyhow::Error> {
-    let state = ArchiveState::new(config.archive.clone(), config.cache_bytes, config.preload_bytes, false);
-    let access = Access {
-        loopback: false,
-        hosts: config.allowed_hosts.clone(),
-        origins: config.allowed_origins.clone(),
-        function_urls: true,
-    };
-    let state = Arc::new(state.with_disabled(config.tools_disabled));
-    let context = Arc::new(Context::new(state, access, config.public_url.clone()).with_config(config));
+    let state = For::Lambda.state(config)?;
+    let app = Arc::new(For::Lambda.app(config, state, config.public_url.clone()));
     let every = Duration::from_secs(config.refresh_seconds);
-    lambda::run(context, config.invoke_mode, every).await.map_err(anyhow::Error::from_boxed)
-}
-
-fn check_tools() -> Result<(), StartError> {
-    crate::tools::check().map_err(|problems| StartError::Tools(problems.join("; ")))
-}
-
-async fn open_state(config: &Config) -> Arc<ArchiveState> {
-    let state = ArchiveState::new(config.archive.clone(), config.cache_bytes, config.preload_bytes, true);
-    let state = state.with_disabled(config.tools_disabled);
-    state.refresh().await;
-    Arc::new(state)
+    lambda::run(app, config.invoke_mode, every).await.map_err(anyhow::Error::from_boxed)
 }
 
 fn keep_fresh(state: Arc<ArchiveState>, every: Duration) -> tokio::task::JoinHandle<()> {

@@ -8,11 +8,12 @@ use std::time::Duration;
 use wakashu_storage::Location;
 
 use crate::desk::drill::Drill;
-use crate::desk::{Execution, MOST_WAITING, PLACES, TIME_LIMIT_MS};
-use crate::tools::ToolSet;
+use crate::desk::{Desk, MOST_WAITING, PLACES, TIME_LIMIT_MS};
+use crate::tools::TOOLS;
 use crate::web::tokens::Token;
 
-pub use settings::{SETTINGS, Setting, write_markdown};
+pub(crate) use settings::SETTINGS;
+pub use settings::write_markdown;
 
 /// The settings in force.
 #[derive(Debug, Clone)]
@@ -39,7 +40,7 @@ pub struct Config {
     /// How the platform takes answers.
     pub invoke_mode: InvokeMode,
     /// The tools that are switched off.
-    pub tools_disabled: ToolSet,
+    pub tools_disabled: Vec<&'static str>,
     /// How long a tool may take.
     pub tool_timeout: Duration,
     /// How many tools run at a time.
@@ -131,10 +132,9 @@ impl Config {
 }
 
 impl Config {
-    /// Returns the limits tools run under.
-    #[must_use]
-    pub fn execution(&self) -> Execution {
-        Execution::new(self.concurrency, self.queue, self.tool_timeout, self.drill)
+    /// Returns the limits answers are worked on under.
+    pub(crate) fn desk(&self) -> Desk {
+        Desk::new(self.concurrency, self.queue, self.tool_timeout, self.drill)
     }
 
     /// Writes the settings in force, one per line; of secrets only that they are there.
@@ -153,7 +153,7 @@ impl Config {
                 self.log.map_or_else(|| "off".to_owned(), |level| level.to_string().to_lowercase())
             }
             "WAKASHU_INVOKE_MODE" => self.invoke_mode.as_str().to_owned(),
-            "WAKASHU_TOOLS_DISABLED" => self.tools_disabled.names().collect::<Vec<_>>().join(","),
+            "WAKASHU_TOOLS_DISABLED" => self.tools_disabled.join(","),
             "WAKASHU_TOOL_TIMEOUT_MS" => self.tool_timeout.as_millis().to_string(),
             "WAKASHU_CONCURRENCY" => self.concurrency.to_string(),
             "WAKASHU_QUEUE" => self.queue.to_string(),
@@ -256,14 +256,15 @@ fn drill(text: &str) -> Result<Drill, String> {
     drill.ok_or_else(|| "expected off, on, slow, fault or panic".to_owned())
 }
 
-fn tool_set(text: &str) -> Result<ToolSet, String> {
-    let mut set = ToolSet::default();
-    for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-        set.insert(name).map_err(|_| {
+/// Reads names of tools; returns them in the registry's order.
+fn tool_set(text: &str) -> Result<Vec<&'static str>, String> {
+    let given: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    if given.iter().any(|name| crate::tools::find(name).is_none()) {
+        return Err(
             "expected names of tools, separated by commas; `wakashu-function tools` lists them".to_owned()
-        })?;
+        );
     }
-    Ok(set)
+    Ok(TOOLS.iter().map(|tool| tool.name).filter(|name| given.contains(name)).collect())
 }
 
 #[cfg(test)]

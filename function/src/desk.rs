@@ -1,27 +1,23 @@
-//! Calling a tool: the one way, for every door. Who may, how many at a time, for how long.
+//! One owed answer: how many are worked on at a time, for how long, and what becomes of a panic.
 
 pub(crate) mod drill;
 
-use std::pin::pin;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
 
 use crate::deadline::within;
 use crate::desk::drill::Drill;
 use crate::fault::ToolError;
-use crate::served::snapshot::Snapshot;
-use crate::text::Answer;
-use crate::tools::arguments::Arguments;
-use crate::tools::{Call, Form, Tool, Work};
-use crate::web::tokens::Scope;
-use wakashu_wire::Members;
 
 /// When to come back after finding the queue full. Calls take milliseconds.
 const RETRY_AFTER_SECONDS: u64 = 1;
 
-/// How many calls run at a time, unless configured otherwise.
+/// How many answers are worked on at a time, unless configured otherwise.
 pub(crate) const PLACES: usize = 64;
 
 /// How many wait.
@@ -30,39 +26,44 @@ pub(crate) const MOST_WAITING: usize = 256;
 /// How long one may take, in milliseconds.
 pub(crate) const TIME_LIMIT_MS: u64 = 30_000;
 
-/// The limits calls run under.
+/// The limits under which answers are worked on.
 #[derive(Debug)]
-pub struct Execution {
+pub(crate) struct Desk {
     places: Semaphore,
     waiting: AtomicUsize,
     most_waiting: usize,
+    capacity: usize,
     time_limit: Duration,
     drill: Drill,
 }
 
-impl Default for Execution {
+impl Default for Desk {
     fn default() -> Self {
         Self::new(PLACES, MOST_WAITING, Duration::from_millis(TIME_LIMIT_MS), Drill::Off)
     }
 }
 
-/// Who calls, and what it wants.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Caller<'a> {
-    pub(crate) snapshot: &'a Snapshot,
-    pub(crate) picture_base: Option<&'a str>,
-    pub(crate) scope: Scope,
-    pub(crate) form: Form,
+/// What an answer needs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wants {
+    /// Whether it takes a place: what reads the archive does, what only copies a prepared list does not.
+    pub(crate) place: bool,
     /// A shorter time limit than the usual one.
     pub(crate) time_limit: Option<Duration>,
 }
 
-impl Execution {
-    /// Lets `places` calls run at a time and `most_waiting` wait for their turn, each for `time_limit` in all.
-    #[must_use]
-    pub fn new(places: usize, most_waiting: usize, time_limit: Duration, drill: Drill) -> Self {
-        let places = Semaphore::new(places.clamp(1, Semaphore::MAX_PERMITS));
-        Self { places, waiting: AtomicUsize::new(0), most_waiting, time_limit, drill }
+impl Wants {
+    /// A place, for the usual time.
+    pub(crate) const PLACE: Self = Self { place: true, time_limit: None };
+}
+
+impl Desk {
+    /// Lets `places` answers be worked on at a time and `most_waiting` wait for their turn, each for `time_limit` in all.
+    pub(crate) fn new(places: usize, most_waiting: usize, time_limit: Duration, drill: Drill) -> Self {
+        let places = places.clamp(1, Semaphore::MAX_PERMITS);
+        let capacity = places.saturating_add(most_waiting);
+        let places = Semaphore::new(places);
+        Self { places, waiting: AtomicUsize::new(0), most_waiting, capacity, time_limit, drill }
     }
 
     /// Returns what is practised.
@@ -70,62 +71,76 @@ impl Execution {
         self.drill
     }
 
-    /// Calls `tool` with `arguments`; it writes its answer into `out`. What a failed call leaves there is the
-    /// caller's to take back. Dropping the future cancels the call.
-    pub(crate) async fn call(
+    /// Returns how many answers can be under way, those that wait included.
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Does `work` in its place and time. A panic ends this answer and no other. Dropping the future cancels the work.
+    pub(crate) async fn run<T, E: From<ToolError>>(
         &self,
-        tool: &'static Tool,
-        arguments: &Members<'_>,
-        caller: Caller<'_>,
-        out: &mut Answer,
-    ) -> Result<(), ToolError> {
-        if !caller.scope.covers_tool(tool) {
-            return Err(ToolError::Authorization);
+        wants: Wants,
+        work: Pin<&mut (impl Future<Output = Result<T, E>> + Send)>,
+    ) -> Result<T, E> {
+        if !wants.place {
+            return fenced(work).await;
         }
-        if let Some(error) = tool.unavailable(caller.snapshot) {
-            return Err(error);
-        }
-        let arguments = Arguments::parse(tool, arguments)?;
-        let Caller { snapshot, picture_base, form, .. } = caller;
-        let call = Call { snapshot, arguments: &arguments, picture_base, form };
-        let limit = caller.time_limit.map_or(self.time_limit, |asked| asked.min(self.time_limit));
+        let limit = wants.time_limit.map_or(self.time_limit, |asked| asked.min(self.time_limit));
         let Ok(_place) = self.places.try_acquire() else {
-            return Box::pin(self.run_in_turn(tool, call, out, limit)).await;
+            return Box::pin(self.run_in_turn(limit, work)).await;
         };
-        within(limit, self.start(tool, call, out)).await.unwrap_or(Err(ToolError::Timeout))
+        self.run_here(limit, work).await
     }
 
     /// Waits for a place, unless too many wait already.
-    async fn run_in_turn(
+    async fn run_in_turn<T, E: From<ToolError>>(
         &self,
-        tool: &'static Tool,
-        call: Call<'_>,
-        out: &mut Answer,
         limit: Duration,
-    ) -> Result<(), ToolError> {
+        work: Pin<&mut (impl Future<Output = Result<T, E>> + Send)>,
+    ) -> Result<T, E> {
         let Some(ticket) = Ticket::take(&self.waiting, self.most_waiting) else {
-            return Err(ToolError::RateLimited { retry_after_seconds: RETRY_AFTER_SECONDS });
+            return Err(ToolError::RateLimited { retry_after_seconds: RETRY_AFTER_SECONDS }.into());
         };
         let turn = async {
             // The semaphore is never closed.
             let place = self.places.acquire().await;
             drop(ticket);
-            let done = self.start(tool, call, out).await;
+            let done = self.run_here(limit, work).await;
             drop(place);
             done
         };
-        within(limit, pin!(turn)).await.unwrap_or(Err(ToolError::Timeout))
+        // Waiting counts, too.
+        within(limit, std::pin::pin!(turn)).await.unwrap_or_else(|| Err(ToolError::Timeout.into()))
     }
 
-    fn start<'a>(&self, tool: &'static Tool, call: Call<'a>, out: &'a mut Answer) -> Work<'a> {
-        match self.drill {
-            Drill::Off | Drill::Method => tool.run(call, out),
-            drill => Box::pin(async move {
-                drill.practise().await?;
-                tool.run(call, out).await
-            }),
+    async fn run_here<T, E: From<ToolError>>(
+        &self,
+        limit: Duration,
+        work: Pin<&mut (impl Future<Output = Result<T, E>> + Send)>,
+    ) -> Result<T, E> {
+        let done = match self.drill {
+            Drill::Off | Drill::Method => within(limit, AssertUnwindSafe(work).catch_unwind()).await,
+            drill => {
+                let practised = async {
+                    drill.practise().await?;
+                    work.await
+                };
+                within(limit, Box::pin(AssertUnwindSafe(practised).catch_unwind())).await
+            }
+        };
+        match done {
+            Some(Ok(done)) => done,
+            Some(Err(_)) => Err(ToolError::Panicked.into()),
+            None => Err(ToolError::Timeout.into()),
         }
     }
+}
+
+/// Does `work`, which waits for nothing, behind a fence.
+async fn fenced<T, E: From<ToolError>>(
+    work: Pin<&mut (impl Future<Output = Result<T, E>> + Send)>,
+) -> Result<T, E> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| Err(ToolError::Panicked.into()))
 }
 
 /// A place in the queue, given back when dropped.

@@ -7,7 +7,7 @@ use wakashu_archive::{
     ArchivedEntry, ArchivedPicture, ArchivedRendition, ArchivedRound, PageView, RankRange,
 };
 
-use crate::fault::Detail;
+use crate::observe::detail::Detail;
 use crate::served::index::{Index, ReadError};
 use crate::served::limits::{
     ENVELOPE_BYTES, MAX_ANSWER_BYTES, MAX_ENTRY_TEXT_BYTES, MAX_PICTURES, MAX_TEXT_CHARACTERS, REMARK_BYTES,

@@ -1,7 +1,10 @@
-//! Everything built once and shared by all requests.
+//! What every request carries, whichever door it came through. Nothing of HTTP.
 
 pub(crate) mod rates;
 
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime};
@@ -10,94 +13,221 @@ use arrayvec::ArrayString;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use wakashu_storage::Timestamp;
 
-use crate::config::Config;
-use crate::desk::Execution;
+use crate::desk::{Desk, Wants};
 use crate::exchange::rates::Rates;
-use crate::served::limits::MAX_STREAMS;
+use crate::fault::ToolError;
+use crate::observe::detail::Detail;
+use crate::observe::facts::{Facts, Line};
+use crate::served::index::Index;
+use crate::served::limits::{MAX_ANSWER_BYTES, MAX_STREAMS};
+use crate::served::snapshot::Snapshot;
 use crate::served::state::ArchiveState;
-use crate::web::access::Access;
-use crate::web::tokens::Token;
+use crate::text::Answer;
 
-/// What every request may use.
+/// What a token is good for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Everything. Also what holds where no tokens are configured.
+    #[default]
+    Read,
+    /// Seeing what there is and in what state: the lists, `index_status`; no poem, no picture.
+    Status,
+}
+
+impl Scope {
+    /// Returns the scope's name.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Status => "status",
+        }
+    }
+
+    /// Tells whether the scope is enough for what `needs` one.
+    pub(crate) fn covers(self, needs: Self) -> bool {
+        self == Self::Read || needs == Self::Status
+    }
+}
+
+/// What is built once and used by every request.
 #[derive(Debug)]
-pub struct Context {
+pub(crate) struct Core {
     /// Which archive is served.
-    pub state: Arc<ArchiveState>,
-    /// Whom to answer.
-    pub access: Access,
-    /// Where picture links begin, where that does not depend on the request.
-    pub picture_base: Option<String>,
-    /// The limits tools run under.
-    pub execution: Execution,
-    /// Who may ask; everyone if there are none.
-    pub tokens: Vec<Token>,
+    pub(crate) state: Arc<ArchiveState>,
+    /// The limits under which answers are worked on.
+    pub(crate) desk: Desk,
     /// How often clients may ask, where that is limited.
-    pub rates: Option<Rates>,
+    pub(crate) rates: Option<Rates>,
+    /// Where picture links begin, where that does not depend on the request.
+    pub(crate) base: Option<String>,
     /// When the process began to serve.
-    pub started: Instant,
+    pub(crate) started: Instant,
     /// The same on the calendar.
-    pub started_at: Timestamp,
-    requests: RequestIds,
+    pub(crate) started_at: Timestamp,
+    ids: RequestIds,
     closing: watch::Sender<bool>,
     streams: Arc<Semaphore>,
 }
 
-impl Context {
-    /// Puts the parts together, open to all and with the usual limits.
-    #[must_use]
-    pub fn new(state: Arc<ArchiveState>, access: Access, picture_base: Option<String>) -> Self {
+impl Core {
+    /// Puts the parts together, with the usual limits.
+    pub(crate) fn new(state: Arc<ArchiveState>, base: Option<String>) -> Self {
         Self {
             state,
-            access,
-            picture_base,
-            execution: Execution::default(),
-            tokens: Vec::new(),
+            desk: Desk::default(),
             rates: None,
+            base,
             started: Instant::now(),
             started_at: SystemTime::now().into(),
-            requests: RequestIds::new(),
+            ids: RequestIds::new(),
             closing: watch::Sender::new(false),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
         }
     }
 
-    /// Takes a place for one more stream, given back when dropped; nothing if there are [`MAX_STREAMS`] already.
+    /// Takes a place for one more stream, given back when dropped. Returns `None` when [`MAX_STREAMS`] are open.
     pub(crate) fn stream_place(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.streams).try_acquire_owned().ok()
     }
 
     /// Ends the streams that would otherwise stay open for good.
-    pub fn close_streams(&self) {
+    pub(crate) fn close_streams(&self) {
         self.closing.send_replace(true);
     }
 
     /// Hears when streams are to end.
-    #[must_use]
-    pub fn closing(&self) -> watch::Receiver<bool> {
+    pub(crate) fn closing(&self) -> watch::Receiver<bool> {
         self.closing.subscribe()
-    }
-
-    /// Takes over who may ask and the limits tools run under.
-    #[must_use]
-    pub fn with_config(self, config: &Config) -> Self {
-        Self { execution: config.execution(), tokens: config.tokens.clone(), ..self }
-    }
-
-    /// Limits how often clients may ask.
-    #[must_use]
-    pub fn with_rates(self, rates: Option<Rates>) -> Self {
-        Self { rates, ..self }
-    }
-
-    /// Returns a new id, by which a request is found in the log.
-    #[must_use]
-    pub fn next_request_id(&self) -> RequestId {
-        self.requests.next()
     }
 }
 
-/// The id of a request: two numbers in hexadecimal. Every request has one, so it takes no memory of its own.
-pub type RequestId = ArrayString<25>;
+/// What a door knows of a request besides the request itself.
+#[derive(Debug, Default)]
+pub struct Arrival {
+    /// The id the platform gave it, as on Lambda.
+    pub id: Option<String>,
+    /// The address it came from.
+    pub client: Option<IpAddr>,
+    /// Where picture links begin, where only the request tells.
+    pub base: Option<String>,
+}
+
+/// One request on its way to its answer.
+#[derive(Debug)]
+pub(crate) struct Exchange<'a> {
+    pub(crate) core: &'a Core,
+    /// By this its line in the log is found.
+    pub(crate) id: RequestId,
+    pub(crate) started: Instant,
+    /// What it is answered from. It stays the same to the end, unless the archive turns out to be gone.
+    pub(crate) served: Arc<Snapshot>,
+    /// What the caller's token is good for.
+    pub(crate) scope: Scope,
+    pub(crate) client: Option<IpAddr>,
+    pub(crate) base: Option<Cow<'a, str>>,
+    pub(crate) facts: Facts,
+}
+
+/// Work that an [`Exchange`] owes somebody: it can be done a second time, from another archive.
+pub(crate) trait Owed {
+    /// What comes of it.
+    type Done: Weighed;
+    /// What else may come of it.
+    type Refused: From<ToolError>;
+
+    /// Does the work.
+    fn work(&self, x: &mut Exchange<'_>) -> impl Future<Output = Result<Self::Done, Self::Refused>> + Send;
+}
+
+/// What counts against the budget of an answer.
+pub(crate) trait Weighed {
+    /// Returns its bytes, where they count.
+    fn bytes(&self) -> usize;
+}
+
+impl Weighed for Answer {
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+impl<'a> Exchange<'a> {
+    /// Begins with a request that has just come in.
+    pub(crate) fn begin(core: &'a Core, arrival: Arrival) -> Self {
+        Self {
+            core,
+            id: arrival.id.map_or_else(|| core.ids.next(), |id| given_id(&id)),
+            started: Instant::now(),
+            served: core.state.current(),
+            scope: Scope::Read,
+            client: arrival.client,
+            base: arrival.base.map(Cow::Owned).or(core.base.as_deref().map(Cow::Borrowed)),
+            facts: Facts::default(),
+        }
+    }
+
+    /// Returns where picture links begin, if that is known.
+    pub(crate) fn base(&self) -> Option<&str> {
+        self.base.as_deref()
+    }
+
+    /// Returns the way to the archive's bytes, if one is open.
+    pub(crate) fn index(&self) -> Option<&Arc<Index>> {
+        self.served.index()
+    }
+
+    /// Does what is owed: in its place and time, behind a fence, within the budget of an answer. Should the archive turn
+    /// out to be gone from storage, the pointer is read again and the work done once more.
+    pub(crate) async fn work<T: Owed>(&mut self, wants: Wants, owed: &T) -> Result<T::Done, T::Refused> {
+        let desk = &self.core.desk;
+        let mut done = desk.run(wants, pin!(owed.work(self))).await;
+        if let Some(index) = self.served.index().filter(|index| index.is_gone()).cloned() {
+            done = Box::pin(async {
+                self.core.state.refresh().await;
+                index.look_again();
+                self.served = self.core.state.current();
+                desk.run(wants, pin!(owed.work(self))).await
+            })
+            .await;
+        }
+        match done {
+            // Budgets are kept where answers are made; this is the last line of defence for all of them.
+            Ok(done) if done.bytes() > MAX_ANSWER_BYTES => {
+                tracing::error!(bytes = done.bytes(), request = &*self.id, "an answer outgrew its budget");
+                Err(ToolError::Internal(Detail::note("an answer outgrew its budget")).into())
+            }
+            done => done,
+        }
+    }
+
+    /// Counts `more` messages that came with this request.
+    ///
+    /// # Errors
+    ///
+    /// They are too many; after so many seconds another may come.
+    pub(crate) fn charge(&self, more: usize) -> Result<(), u64> {
+        let Some(rates) = &self.core.rates else { return Ok(()) };
+        (0..more).try_for_each(|_| rates.check(self.client))
+    }
+
+    /// Ends with an answer: writes the request's line into the log. `path` is what a request for nothing asked for.
+    pub(crate) fn close(self, status: u16, bytes: usize, path: Option<&str>) {
+        let archive = self.served.loaded().and_then(|loaded| loaded.digest.get(..16));
+        let line = Line { request: &self.id, status, bytes, started: self.started, archive, path };
+        self.facts.write(&line);
+    }
+}
+
+/// The id of a request: two numbers in hexadecimal, or what the platform calls it. Every request has one, so it takes no
+/// memory of its own.
+pub(crate) type RequestId = ArrayString<64>;
+
+/// Returns an id that the platform gave, as far as there is room for it.
+fn given_id(text: &str) -> RequestId {
+    let mut id = RequestId::new();
+    text.chars().try_for_each(|character| id.try_push(character)).unwrap_or_default();
+    id
+}
 
 /// Ids that differ between requests and, by the process's start time and id, between processes.
 #[derive(Debug)]

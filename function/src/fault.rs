@@ -4,53 +4,16 @@
 
 mod handling;
 
-use std::fmt;
-
 use tracing::Level;
 
+use crate::observe::detail::Detail;
 use crate::served::index::ReadError;
 
-pub use handling::{HANDLING, Handling, McpForm};
-
-/// Something for the log only. It has no `Display`, so it cannot slip into an answer.
-#[derive(Clone)]
-pub struct Detail(String);
-
-impl Detail {
-    /// Keeps an error and its causes.
-    pub fn of(error: &(dyn std::error::Error + 'static)) -> Self {
-        let mut text = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
-            cause = error.source();
-        }
-        Self(text)
-    }
-
-    /// Keeps a remark of this program's own.
-    #[must_use]
-    pub fn note(text: &'static str) -> Self {
-        Self(text.to_owned())
-    }
-
-    /// Returns the text, for the log.
-    #[must_use]
-    pub fn for_log(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Detail {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Detail(..)")
-    }
-}
+pub(crate) use handling::{HANDLING, Handling};
 
 /// The kind of a JSON value, as errors name what they received: the kind, never the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Received {
+pub(crate) enum Received {
     /// Nothing.
     Nothing,
     /// `null`.
@@ -70,7 +33,7 @@ pub enum Received {
 impl Received {
     /// Tells the kind of a raw JSON value.
     #[must_use]
-    pub fn of(raw: &str) -> Self {
+    pub(crate) fn of(raw: &str) -> Self {
         match raw.as_bytes().first() {
             None => Self::Nothing,
             Some(b'n') => Self::Null,
@@ -84,7 +47,7 @@ impl Received {
 
     /// Returns the kind's name in JSON Schema.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
             Self::Null => "null",
@@ -112,7 +75,7 @@ impl Received {
 /// Why a tool call failed. One enum for every door.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum ToolError {
+pub(crate) enum ToolError {
     /// No tool has this name.
     ToolNotFound,
     /// The tool exists but is switched off.
@@ -125,7 +88,7 @@ pub enum ToolError {
         expected: String,
         /// The kind of thing received.
         received: Received,
-        /// Which rule was broken: `type`, `required`, `unknown`, `enum`, `range`, `format`, `length`.
+        /// Which rule was broken: `type`, `required`, `unknown`, `enum`, `range`, `format`, `length`, `stale`.
         constraint: &'static str,
     },
     /// What was asked for does not exist.
@@ -157,20 +120,22 @@ pub enum ToolError {
         /// Whether an index is configured at all.
         configured: bool,
     },
-    /// A fault of this program.
+    /// A fault of this program, which it noticed.
     Internal(Detail),
+    /// A fault of this program, which it did not expect: a panic.
+    Panicked,
 }
 
 impl ToolError {
     /// Returns the stable code.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         self.handling().code
     }
 
     /// Returns how this kind of error travels.
     #[must_use]
-    pub fn handling(&self) -> &'static Handling {
+    pub(crate) fn handling(&self) -> &'static Handling {
         match self {
             Self::ToolNotFound => &HANDLING[0],
             Self::ToolDisabled => &HANDLING[1],
@@ -182,17 +147,20 @@ impl ToolError {
             Self::Authorization => &HANDLING[7],
             Self::RateLimited { .. } => &HANDLING[8],
             Self::IndexUnavailable { .. } => &HANDLING[9],
-            Self::Internal(_) => &HANDLING[10],
+            Self::Internal(_) | Self::Panicked => &HANDLING[10],
         }
     }
 
     /// Writes the log's own line about the error, where its kind deserves one.
-    pub(crate) fn report(&self, tool: &'static str, request_id: &str) {
+    pub(crate) fn report(&self, tool: Option<&'static str>, request_id: &str) {
         let detail = self.detail().map(Detail::for_log);
         match self.handling().level {
-            Level::ERROR => tracing::error!(request = request_id, tool, detail, "a tool failed"),
+            Level::ERROR if matches!(self, Self::Panicked) => {
+                tracing::error!(request = request_id, tool, "a handler panicked");
+            }
+            Level::ERROR => tracing::error!(request = request_id, tool, detail, "a request failed"),
             Level::WARN => {
-                tracing::warn!(request = request_id, tool, error = self.code(), "a tool failed");
+                tracing::warn!(request = request_id, tool, error = self.code(), "a request failed");
             }
             _ => {}
         }
@@ -200,7 +168,7 @@ impl ToolError {
 
     /// Returns the sentence for the caller: what happened and what to do next.
     #[must_use]
-    pub fn sentence(&self, request_id: &str) -> String {
+    pub(crate) fn sentence(&self, request_id: &str) -> String {
         match self {
             Self::ToolNotFound => "その名前のツールはありません。".to_owned(),
             Self::ToolDisabled => "このツールは運用者が停止しています。".to_owned(),
@@ -226,13 +194,13 @@ impl ToolError {
             Self::IndexUnavailable { configured: false } => {
                 "和歌集の索引が設定されていないため、このツールは使えません。index_status で状態を確かめられます。".to_owned()
             }
-            Self::Internal(_) => format!("サーバー内部で問題が起きました。（問い合わせ番号 {request_id}）"),
+            Self::Internal(_) | Self::Panicked => format!("サーバー内部で問題が起きました。（問い合わせ番号 {request_id}）"),
         }
     }
 
     /// Returns what only the log may hold.
     #[must_use]
-    pub fn detail(&self) -> Option<&Detail> {
+    pub(crate) fn detail(&self) -> Option<&Detail> {
         match self {
             Self::Execution(detail) | Self::Internal(detail) => Some(detail),
             _ => None,

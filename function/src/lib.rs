@@ -1,4 +1,6 @@
-//! Answers MCP requests from a wakashu archive: one router, three doors.
+//! Answers MCP requests from a wakashu archive: one way in, three doors.
+//!
+//! The modules are layers, each of which uses only those below it; a test (`tests/layers.rs`) has their order.
 
 pub mod app;
 mod config;
@@ -13,22 +15,16 @@ mod observe;
 pub mod reference;
 mod served;
 mod text;
-pub mod tools;
+mod tools;
 mod v1;
 mod web;
 
-pub use config::{Config, ConfigError, InvokeMode, SETTINGS, Setting};
-pub use desk::Execution;
-pub use desk::drill::Drill;
-pub use exchange::rates::Rates;
-pub use exchange::{Context, RequestId};
-pub use fault::{Detail, HANDLING, Handling, McpForm, Received, ToolError};
+pub use config::Config;
+pub use exchange::Arrival;
 pub use observe::log;
-pub use served::index::{Announced, Index, Pictures, ReadCache, ReadError};
-pub use served::limits::*;
-pub use served::snapshot::{DEFAULT_TITLE, IndexState, Loaded, Snapshot, shortened};
-pub use served::state::{ArchiveState, Generation};
-pub use text::{Answer, AnswerBody, AnswerBuf, Mark};
-pub use web::access::{Access, Refusal, is_loopback};
-pub use web::tokens::{Scope, Token};
-pub use web::{ClientAddress, GivenId, PictureBase, ResponseBody, ResponseData, Routes};
+pub use served::index::{Announced, Index, ReadCache, ReadError};
+pub use served::limits::{MAX_ANSWER_BYTES, MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_STREAMS};
+pub use served::state::ArchiveState;
+pub use web::App;
+pub use web::access::Access;
+pub use web::tokens::Token;

@@ -8,42 +8,18 @@ mod prompts;
 mod resources;
 pub(crate) mod subscriptions;
 
-use std::panic::AssertUnwindSafe;
-
-use futures_util::FutureExt as _;
 use http::HeaderMap;
+use wakashu_wire::{Body, Era, Headers, Incoming, Raw, Request, Revision, Unreadable, era, message};
 
-use crate::desk::Execution;
+use crate::desk::Wants;
+use crate::exchange::{Exchange, Owed};
+use crate::fault::ToolError;
 use crate::mcp::error::RpcError;
+use crate::mcp::methods::{Kind, Method};
 use crate::mcp::subscriptions::Subscription;
-use crate::observe::facts::RequestLog;
 use crate::served::limits::{MAX_ANSWER_BYTES, MAX_BATCH_MESSAGES};
-use crate::served::snapshot::Snapshot;
-use crate::served::state::ArchiveState;
 use crate::text::Answer;
-use crate::web::tokens::Scope;
-use wakashu_wire::message;
-use wakashu_wire::{Body, Incoming, Raw, Request, Unreadable};
-use wakashu_wire::{Headers, Revision, era};
-
-/// Where a message came from and what it may see.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Door<'a> {
-    /// HTTP headers; none on stdio.
-    pub(crate) headers: Option<&'a HeaderMap>,
-    /// The legacy revision to assume where a message names none.
-    pub(crate) remembered: Revision,
-    pub(crate) snapshot: &'a Snapshot,
-    pub(crate) picture_base: Option<&'a str>,
-    /// Whether this door can tell its clients of changes.
-    pub(crate) can_push: bool,
-    /// The limits tools run under.
-    pub(crate) execution: &'a Execution,
-    /// What the caller's token is good for.
-    pub(crate) scope: Scope,
-    /// By this the log line is found.
-    pub(crate) request_id: &'a str,
-}
+use crate::tools::{self, Tool};
 
 /// What to send back.
 #[derive(Debug)]
@@ -63,136 +39,256 @@ pub(crate) enum Then {
     Listen(Subscription),
     /// Stop working on the request with this id.
     Cancel(String),
+    /// From now on speak this revision, where nothing else is said.
+    Agree(Revision),
+    /// Tell the client to come back after so many seconds.
+    ComeBack(u64),
 }
 
 impl Reply {
+    fn new(status: u16, answer: Option<Answer>) -> Self {
+        Self { status, answer, then: Then::Nothing }
+    }
+
     fn accepted() -> Self {
-        Self { status: 202, answer: None, then: Then::Nothing }
+        Self::new(202, None)
     }
 
     fn error(error: &RpcError, id: Option<&str>) -> Self {
         let mut answer = Answer::default();
         answer.raw(&error.to_json(id));
-        Self { status: error.status, answer: Some(answer), then: Then::Nothing }
+        Self::new(error.status, Some(answer))
     }
 }
 
-// The state of a call is moved about before it is first polled, so what is rarely needed is boxed here and below.
-
-/// Answers one body. Should the archive turn out to be gone from storage, the pointer is read again and the body
-/// answered once more.
-pub(crate) async fn answer(
-    body: &[u8],
-    door: &Door<'_>,
-    state: &ArchiveState,
-    log: &mut RequestLog,
-) -> Reply {
-    let reply = answer_once(body, door, log).await;
-    let Some(index) = door.snapshot.index().filter(|index| index.is_gone()) else { return reply };
-    Box::pin(async {
-        state.refresh().await;
-        index.look_again();
-        let snapshot = state.current();
-        answer_once(body, &Door { snapshot: &snapshot, ..*door }, log).await
-    })
-    .await
+/// Where a message came from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Source<'a> {
+    /// HTTP headers; none on stdio.
+    pub(crate) headers: Option<&'a HeaderMap>,
+    /// The legacy revision to assume where a message names none.
+    pub(crate) remembered: Revision,
 }
 
 /// Answers a message, or a batch where the revision has batches.
-async fn answer_once(body: &[u8], door: &Door<'_>, log: &mut RequestLog) -> Reply {
+pub(crate) async fn answer(x: &mut Exchange<'_>, source: Source<'_>, body: &[u8]) -> Reply {
+    let headers = source.headers.map(Headers::read);
     match message::split(body) {
-        Ok(Body::Single(text)) => answer_message(text, door, log).await,
-        Ok(Body::Batch(messages)) => Box::pin(answer_batch(&messages, door, log)).await,
-        Err(error) => refuse(&error, None, log),
+        Ok(Body::Single(text)) => answer_message(x, headers.as_ref(), source.remembered, text).await,
+        // Boxed, as batches are rare and the state of a call is moved about before it is first polled.
+        Ok(Body::Batch(messages)) => {
+            Box::pin(answer_batch(x, headers.as_ref(), source.remembered, &messages)).await
+        }
+        Err(error) => refuse(x, &error, None),
     }
 }
 
-fn refuse(error: &RpcError, id: Option<&str>, log: &mut RequestLog) -> Reply {
-    log.rpc_code = Some(error.code);
+/// Answers with a JSON-RPC error, and notes its code.
+pub(crate) fn refuse(x: &mut Exchange<'_>, error: &RpcError, id: Option<&str>) -> Reply {
+    x.facts.rpc_code = Some(error.code);
     Reply::error(error, id)
 }
 
-async fn answer_message(text: &str, door: &Door<'_>, log: &mut RequestLog) -> Reply {
-    let headers = door.headers.map(Headers::read);
+async fn answer_message(
+    x: &mut Exchange<'_>,
+    headers: Option<&Headers<'_>>,
+    remembered: Revision,
+    text: &str,
+) -> Reply {
     match message::read(text) {
-        Ok(Incoming::Request(request)) => answer_request(&request, headers.as_ref(), door, log).await,
+        Ok(Incoming::Request(request)) => answer_request(x, headers, remembered, &request).await,
         Ok(Incoming::Notification(notification)) => {
-            log.set_method(&notification.method);
+            x.facts.method = methods::known_name(&notification.method);
             let then = notification.request_id.map_or(Then::Nothing, |id| Then::Cancel(id.to_owned()));
             Reply { then, ..Reply::accepted() }
         }
         Ok(Incoming::Response) => {
-            log.method = "response";
-            let modern = headers.as_ref().and_then(Headers::revision).is_some_and(Revision::is_modern);
-            if modern {
-                refuse(&error::invalid_request("this server takes no responses"), None, log)
+            x.facts.method = "response";
+            if headers.and_then(Headers::revision).is_some_and(Revision::is_modern) {
+                refuse(x, &error::invalid_request("this server takes no responses"), None)
             } else {
                 Reply::accepted()
             }
         }
-        Err(Unreadable { id, error }) => refuse(&error, id, log),
+        Err(Unreadable { id, error }) => refuse(x, &error, id),
     }
 }
 
 async fn answer_request(
-    request: &Request<'_>,
+    x: &mut Exchange<'_>,
     headers: Option<&Headers<'_>>,
-    door: &Door<'_>,
-    log: &mut RequestLog,
+    remembered: Revision,
+    request: &Request<'_>,
 ) -> Reply {
-    log.set_method(&request.method);
-    let era = match era::choose(request, headers, door.remembered) {
+    let method = Method::find(&request.method);
+    x.facts.method = method.map_or_else(|| methods::known_name(&request.method), |method| method.name);
+    let era = match era::choose(request, headers, remembered) {
         Ok(era) => era,
-        Err(error) => return refuse(&error, Some(request.id), log),
+        Err(error) => return refuse(x, &error, Some(request.id)),
     };
-    log.era = era.revision.as_str();
-    log.header_differs = era.header_differs;
-    if request.method == "subscriptions/listen" && era.is_modern() && door.can_push {
-        return match Subscription::read(request) {
-            Ok(subscription) => Reply { status: 200, answer: None, then: Then::Listen(subscription) },
-            Err(error) => refuse(&error, Some(request.id), log),
-        };
+    x.facts.era = era.revision.as_str();
+    x.facts.header_differs = era.header_differs;
+    let asked = match Asked::new(x, request, era, method) {
+        Ok(asked) => asked,
+        Err(error) => return refuse(x, &error, Some(request.id)),
+    };
+    let then = match asked.method.kind {
+        Kind::Listen => {
+            return match Subscription::read(request) {
+                Ok(subscription) => Reply { then: Then::Listen(subscription), ..Reply::new(200, None) },
+                Err(error) => refuse(x, &error, Some(request.id)),
+            };
+        }
+        Kind::Initialize => match methods::agree(request) {
+            Ok(agreed) => {
+                x.facts.era = agreed.as_str();
+                Then::Agree(agreed)
+            }
+            Err(error) => return refuse(x, &error, Some(request.id)),
+        },
+        _ => Then::Nothing,
+    };
+    match x.work(asked.wants(), &asked).await {
+        Ok(answer) => Reply { then, ..Reply::new(200, Some(answer)) },
+        Err(refused) => asked.refuse(x, refused),
     }
-    let mut out = Answer::default();
-    out.raw(r#"{"jsonrpc":"2.0","id":"#).raw(request.id).raw(r#","result":{"#);
-    if era.is_modern() {
-        out.raw(r#""resultType":"complete","#);
-    }
-    let answered = AssertUnwindSafe(methods::answer(request, era, door, &mut out, log)).catch_unwind().await;
-    if let Err(error) = answered.unwrap_or_else(|_| {
-        tracing::error!(request = door.request_id, "a handler panicked");
-        Err(error::internal(door.request_id))
-    }) {
-        return refuse(&error, Some(request.id), log);
-    }
-    if era.is_modern() {
-        out.raw(door.snapshot.rendered().stamp());
-    }
-    out.raw("}}");
-    // The budget is kept where answers are made; this is the last line of defence for every method.
-    if out.len() > MAX_ANSWER_BYTES {
-        tracing::error!(bytes = out.len(), request = door.request_id, "an answer outgrew its budget");
-        return refuse(&error::internal(door.request_id), Some(request.id), log);
-    }
-    Reply { status: 200, answer: Some(out), then: Then::Nothing }
 }
 
-async fn answer_batch(messages: &[Raw<'_>], door: &Door<'_>, log: &mut RequestLog) -> Reply {
-    log.method = "batch";
-    let headers = door.headers.map(Headers::read);
-    let revision = match headers.as_ref().and_then(Headers::version) {
-        Some(_) => headers.as_ref().and_then(Headers::revision),
-        None => Some(door.remembered),
+/// A request whose method is known, and its tool where it calls one.
+struct Asked<'a> {
+    request: &'a Request<'a>,
+    era: Era,
+    method: &'static Method,
+    tool: Option<&'static Tool>,
+}
+
+/// Why a request has no result.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// By the protocol.
+    Rpc(RpcError),
+    /// By what happened on the way.
+    Fault(ToolError),
+}
+
+impl From<RpcError> for Refused {
+    fn from(error: RpcError) -> Self {
+        Self::Rpc(error)
+    }
+}
+
+impl From<ToolError> for Refused {
+    fn from(error: ToolError) -> Self {
+        Self::Fault(error)
+    }
+}
+
+impl<'a> Asked<'a> {
+    fn new(
+        x: &mut Exchange<'_>,
+        request: &'a Request<'a>,
+        era: Era,
+        method: Option<&'static Method>,
+    ) -> Result<Self, RpcError> {
+        let method = method.filter(|method| method.is_there(x, era));
+        let method = method.ok_or_else(|| error::method_not_found(era.is_modern()))?;
+        if !x.scope.covers(method.needs) {
+            return Err(error::not_covered());
+        }
+        let tool = if method.kind == Kind::CallTool { Some(methods::find_tool(request)?) } else { None };
+        x.facts.tool = tool.map(|tool| tool.name);
+        Ok(Self { request, era, method, tool })
+    }
+
+    fn wants(&self) -> Wants {
+        Wants { place: self.method.reads, time_limit: None }
+    }
+
+    fn begin(&self) -> Answer {
+        let mut out = Answer::default();
+        out.raw(r#"{"jsonrpc":"2.0","id":"#).raw(self.request.id).raw(r#","result":{"#);
+        if self.era.is_modern() {
+            out.raw(r#""resultType":"complete","#);
+        }
+        out
+    }
+
+    fn end(&self, x: &Exchange<'_>, out: &mut Answer) {
+        if self.era.is_modern() {
+            out.raw(&x.served.prepared().stamp);
+        }
+        out.raw("}}");
+    }
+
+    /// Answers with what a failure becomes: a tool's is a result that the model can act on, all others are errors.
+    #[cold]
+    fn refuse(&self, x: &mut Exchange<'_>, refused: Refused) -> Reply {
+        let id = Some(self.request.id);
+        let fault = match refused {
+            Refused::Rpc(error) => return refuse(x, &error, id),
+            Refused::Fault(fault) => fault,
+        };
+        x.facts.error = Some(fault.code());
+        fault.report(x.facts.tool, &x.id);
+        if self.tool.is_some() && !matches!(fault, ToolError::Authorization | ToolError::Panicked) {
+            let mut out = self.begin();
+            let sentence = fault.sentence(&x.id);
+            out.raw(r#""isError":true,"content":[{"type":"text","text":"#).string(&sentence).raw("}]");
+            self.end(x, &mut out);
+            return Reply::new(200, Some(out));
+        }
+        let reply = refuse(x, &error::of_fault(&fault, &x.id.clone()), id);
+        match fault {
+            ToolError::RateLimited { retry_after_seconds } => {
+                Reply { then: Then::ComeBack(retry_after_seconds), ..reply }
+            }
+            _ => reply,
+        }
+    }
+}
+
+impl Owed for Asked<'_> {
+    type Done = Answer;
+    type Refused = Refused;
+
+    async fn work(&self, x: &mut Exchange<'_>) -> Result<Answer, Refused> {
+        let mut out = self.begin();
+        match self.tool {
+            Some(tool) => {
+                let arguments = self.request.params.arguments.members();
+                tool.call(x, arguments, tools::Form::Result, &mut out).await?;
+            }
+            None => self.method.answer(x, self.request, self.era, &mut out).await?,
+        }
+        self.end(x, &mut out);
+        Ok(out)
+    }
+}
+
+async fn answer_batch(
+    x: &mut Exchange<'_>,
+    headers: Option<&Headers<'_>>,
+    remembered: Revision,
+    messages: &[Raw<'_>],
+) -> Reply {
+    x.facts.method = "batch";
+    let revision = match headers.and_then(Headers::version) {
+        Some(_) => headers.and_then(Headers::revision),
+        None => Some(remembered),
     };
     if !revision.is_some_and(Revision::has_batches) {
-        return refuse(
-            &error::invalid_request("this revision has no batches: send one message at a time"),
-            None,
-            log,
-        );
+        let rule = "this revision has no batches: send one message at a time";
+        return refuse(x, &error::invalid_request(rule), None);
     }
     if messages.is_empty() || messages.len() > MAX_BATCH_MESSAGES {
-        return refuse(&error::invalid_request("a batch holds 1 to 20 messages"), None, log);
+        return refuse(x, &error::invalid_request("a batch holds 1 to 20 messages"), None);
+    }
+    // The first message came with the request, which has been counted.
+    if let Err(seconds) = x.charge(messages.len() - 1) {
+        let fault = ToolError::RateLimited { retry_after_seconds: seconds };
+        x.facts.error = Some(fault.code());
+        let reply = refuse(x, &error::of_fault(&fault, &x.id.clone()), None);
+        return Reply { then: Then::ComeBack(seconds), ..reply };
     }
     let mut answers = Answer::default();
     answers.raw("[");
@@ -202,29 +298,26 @@ async fn answer_batch(messages: &[Raw<'_>], door: &Door<'_>, log: &mut RequestLo
         if let Ok(Incoming::Request(request)) = &read
             && (era::has_envelope(request) || request.method == "initialize")
         {
-            return refuse(&error::invalid_request("this message cannot be part of a batch"), None, log);
+            return refuse(x, &error::invalid_request("this message cannot be part of a batch"), None);
         }
-        let reply = match read {
-            Ok(Incoming::Request(request)) => answer_request(&request, headers.as_ref(), door, log).await,
+        let reply = match &read {
+            Ok(Incoming::Request(request)) => answer_request(x, headers, remembered, request).await,
             Ok(Incoming::Notification(_) | Incoming::Response) => Reply::accepted(),
-            Err(Unreadable { id, error }) => Reply::error(&error, id),
+            Err(Unreadable { id, error }) => Reply::error(error, *id),
         };
         let Some(mut answer) = reply.answer else { continue };
         if answers.len() + answer.len() + 2 > MAX_ANSWER_BYTES {
-            let id = match message::read(message.get()) {
-                Ok(Incoming::Request(request)) => Some(request.id),
-                _ => None,
-            };
+            let id = if let Ok(Incoming::Request(request)) = &read { Some(request.id) } else { None };
             answer = Answer::default();
             answer.raw(&error::batch_too_large().to_json(id));
         }
         answers.raw(if any { "," } else { "" }).append(answer);
         any = true;
     }
-    log.method = "batch";
+    x.facts.method = "batch";
     if !any {
         return Reply::accepted();
     }
     answers.raw("]");
-    Reply { status: 200, answer: Some(answers), then: Then::Nothing }
+    Reply::new(200, Some(answers))
 }

@@ -2,4 +2,4 @@
 
 mod answer;
 
-pub use answer::{Answer, AnswerBody, AnswerBuf, Mark};
+pub(crate) use answer::{Answer, AnswerBuf};

@@ -10,14 +10,13 @@ mod index_status;
 mod list_rounds;
 pub(crate) mod rounds;
 mod search_poems;
-mod set;
 
 pub(crate) use list_rounds::write_round as list_rounds_row;
-pub use set::ToolSet;
 
 use std::future::Future;
 use std::pin::Pin;
 
+use crate::exchange::{Exchange, Scope};
 use crate::fault::ToolError;
 use crate::served::snapshot::Snapshot;
 use crate::text::Answer;
@@ -26,7 +25,7 @@ use wakashu_wire::Members;
 
 /// A tool.
 #[derive(Debug)]
-pub struct Tool {
+pub(crate) struct Tool {
     /// The name clients call it by.
     pub name: &'static str,
     /// What people see, in Japanese.
@@ -43,6 +42,8 @@ pub struct Tool {
     pub examples: &'static [&'static str],
     /// Whether it answers only while an index is loaded.
     pub needs_index: bool,
+    /// What a token must be good for.
+    pub needs: Scope,
     /// The arguments.
     pub parameters: &'static [Parameter],
     /// Whether its answers carry pictures. Those have no structured part: several clients then drop the pictures.
@@ -55,11 +56,11 @@ pub struct Tool {
 type Run = for<'a> fn(Call<'a>, &'a mut Answer) -> Work<'a>;
 
 /// A tool at work.
-pub type Work<'a> = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>;
+pub(crate) type Work<'a> = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>;
 
 /// An argument of a tool.
 #[derive(Debug)]
-pub struct Parameter {
+pub(crate) struct Parameter {
     /// Its name.
     pub name: &'static str,
     /// What values it takes.
@@ -76,7 +77,7 @@ pub struct Parameter {
 
 /// The values a parameter takes.
 #[derive(Debug)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Text of at most this many characters.
     Text {
         /// The limit.
@@ -95,7 +96,7 @@ pub enum Kind {
 
 /// One call of a tool, with everything it may look at.
 #[derive(Debug, Clone, Copy)]
-pub struct Call<'a> {
+pub(crate) struct Call<'a> {
     /// The archive's state when the request came in; one call sees one archive.
     pub snapshot: &'a Snapshot,
     /// The arguments, parsed and complete.
@@ -108,7 +109,7 @@ pub struct Call<'a> {
 
 /// What a tool writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     /// The members of an MCP result: blocks for model and reader.
     Result,
     /// The data alone, as one JSON value.
@@ -116,7 +117,7 @@ pub enum Form {
 }
 
 /// All tools, in the order they are listed. The one without arguments comes first.
-pub static TOOLS: [&Tool; 5] = [
+pub(crate) static TOOLS: [&Tool; 5] = [
     &index_status::TOOL,
     &list_rounds::TOOL,
     &get_wakashu_ranking::TOOL,
@@ -126,29 +127,41 @@ pub static TOOLS: [&Tool; 5] = [
 
 /// Finds a tool by name.
 #[must_use]
-pub fn find(name: &str) -> Option<&'static Tool> {
+pub(crate) fn find(name: &str) -> Option<&'static Tool> {
     TOOLS.into_iter().find(|tool| tool.name == name)
 }
 
 impl Tool {
     /// Tells why the tool cannot be called now, if it cannot.
-    #[must_use]
-    pub fn unavailable(&self, snapshot: &Snapshot) -> Option<ToolError> {
-        if snapshot.disabled().contains(self) {
+    pub(crate) fn unavailable(&self, x: &Exchange<'_>) -> Option<ToolError> {
+        if x.core.state.is_off(self.name) {
             return Some(ToolError::ToolDisabled);
         }
-        (self.needs_index && snapshot.index().is_none())
-            .then(|| ToolError::IndexUnavailable { configured: snapshot.is_configured() })
+        (self.needs_index && x.index().is_none())
+            .then(|| ToolError::IndexUnavailable { configured: x.served.is_configured() })
     }
 
-    /// Runs the tool; it writes what `call.form` says into `out`.
-    #[must_use]
-    pub fn run<'a>(&self, call: Call<'a>, out: &'a mut Answer) -> Work<'a> {
-        (self.run)(call, out)
+    /// Calls the tool: the one way, for every view. It writes what `form` says into `out`.
+    pub(crate) async fn call(
+        &self,
+        x: &Exchange<'_>,
+        arguments: &Members<'_>,
+        form: Form,
+        out: &mut Answer,
+    ) -> Result<(), ToolError> {
+        if !x.scope.covers(self.needs) {
+            return Err(ToolError::Authorization);
+        }
+        if let Some(error) = self.unavailable(x) {
+            return Err(error);
+        }
+        let arguments = Arguments::parse(self, arguments)?;
+        let call = Call { snapshot: &x.served, arguments: &arguments, picture_base: x.base(), form };
+        (self.run)(call, out).await
     }
 
     /// Writes the tool as `tools/list` shows it.
-    pub fn write_listing(&self, out: &mut Answer, collection_title: &str) {
+    pub(crate) fn write_listing(&self, out: &mut Answer, collection_title: &str) {
         out.raw(r#"{"name":"#).string(self.name).raw(r#","title":"#).string(self.title);
         out.raw(r#","description":"#).string(&self.description.replace("{title}", collection_title));
         out.raw(r#","inputSchema":"#);
@@ -163,7 +176,7 @@ impl Tool {
     }
 
     /// Writes the JSON Schema of the arguments.
-    pub fn write_input_schema(&self, out: &mut Answer) {
+    pub(crate) fn write_input_schema(&self, out: &mut Answer) {
         out.raw(r#"{"type":"object","additionalProperties":false"#);
         let mut required = self.parameters.iter().filter(|parameter| parameter.required).peekable();
         if required.peek().is_some() {
@@ -215,7 +228,7 @@ impl Parameter {
 /// # Errors
 ///
 /// The problems, one sentence each.
-pub fn check() -> Result<(), Vec<String>> {
+pub(crate) fn check() -> Result<(), Vec<String>> {
     let mut problems = Vec::new();
     for (at, tool) in TOOLS.iter().enumerate() {
         let mut letters = tool.name.bytes();
@@ -251,9 +264,6 @@ pub fn check() -> Result<(), Vec<String>> {
                 ));
             }
         }
-    }
-    if TOOLS.len() > ToolSet::MOST {
-        problems.push(format!("more tools than the {} a set can hold", ToolSet::MOST));
     }
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }

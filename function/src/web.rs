@@ -1,293 +1,201 @@
-//! The router: paths, methods, headers, sizes. The same one behind every HTTP door.
+//! HTTP: the one way from a request to its answer, behind every door that speaks it.
+//!
+//! Every request takes the same steps: its row in [`ROUTES`](routes::ROUTES) is found, it is [admitted](admit), its
+//! [body] is read, it is answered, the answer is [sealed](seal). What a step does, it does in one place, for all rows.
 
 pub(crate) mod access;
 mod admit;
-pub(crate) mod body;
+mod body;
+mod conditional;
 mod events;
+mod health;
 mod pictures;
+mod refusal;
 mod reply;
 mod routes;
+mod seal;
 pub(crate) mod tokens;
 
-use std::convert::Infallible;
-use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
 
-use axum::body::Body;
-use axum::extract::State;
-use axum::routing::{any, get, post};
-use axum::{BoxError, Router};
 use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
-use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
-use tower_service::Service as _;
-use wakashu_storage::Timestamp;
-
-use crate::exchange::Context;
-use crate::fault::ToolError;
-use crate::mcp::subscriptions::Subscription;
-use crate::mcp::{self, Door, Reply, Then, error};
-use crate::observe::facts::RequestLog;
-use crate::text::Answer;
-use crate::v1;
-use crate::web::access::Refusal;
-use crate::web::tokens::Scope;
+use futures_util::FutureExt as _;
+use http::header::{LOCATION, RETRY_AFTER};
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response};
+use percent_encoding::percent_decode_str;
 use wakashu_wire::Revision;
 
-pub use reply::{ResponseBody, ResponseData};
-pub(crate) use routes::methods_of;
+use crate::exchange::rates::Rates;
+use crate::exchange::{Arrival, Core, Exchange};
+use crate::fault::ToolError;
+use crate::mcp::subscriptions::Subscription;
+use crate::mcp::{self, Then};
+use crate::served::state::ArchiveState;
+use crate::v1;
+use crate::web::access::Access;
+use crate::web::refusal::Refusal;
+use crate::web::reply::Reply;
+use crate::web::routes::{Endpoint, Route};
+use crate::web::tokens::Token;
+
+pub(crate) use reply::Payload;
 
 /// When to ask again for a stream. Their clients end them when they like; nobody can tell when that will be.
 const SECONDS_UNTIL_A_STREAM_ENDS: u64 = 60;
 
-/// The address of pictures when it depends on the request, as on Lambda; set by the door.
-#[derive(Debug, Clone)]
-pub struct PictureBase(pub String);
-
-/// By this the request is found in the log. Set by the door where the platform gave it one, as on Lambda; else by the
-/// routes.
-#[derive(Debug, Clone)]
-pub struct GivenId(pub String);
-
-impl GivenId {
-    /// Returns the id of a request that came through the routes.
-    pub(crate) fn of(extensions: &Extensions) -> &str {
-        extensions.get().map_or("", |Self(id)| id)
-    }
+/// Everything that is built once and stands behind an HTTP door.
+#[derive(Debug)]
+pub struct App {
+    pub(crate) core: Core,
+    /// Whom to answer.
+    pub(crate) access: Access,
+    /// Who may ask; everyone if there are none.
+    pub(crate) tokens: Vec<Token>,
+    /// How often those may ask who have none of the tokens, where that is limited.
+    pub(crate) strangers: Option<Rates>,
+    /// Whether picture links begin with the name a request was sent to.
+    pub(crate) follows_host: bool,
 }
 
-/// Marks a response whose line is in the log.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Logged;
-
-/// Who sent the request, where limits need to know; set by the door.
-#[derive(Debug, Clone, Copy)]
-pub struct ClientAddress(pub IpAddr);
-
-/// Returns the router. Every path that is not here is 404.
-fn router(context: Arc<Context>) -> Router {
-    let guards = Arc::clone(&context);
-    let router = Router::new()
-        .route("/mcp", any(serve_routed_mcp))
-        .route("/", get(health))
-        .route("/pictures/{round}/{rank}", get(pictures::serve))
-        .route("/v1/{*rest}", any(v1::serve))
-        .route("/tools", get(v1::redirect))
-        .route("/tools/call", post(v1::redirect))
-        .fallback(async || plain(StatusCode::NOT_FOUND, "no such path; the MCP endpoint is POST /mcp"))
-        .method_not_allowed_fallback(async |request: Request<Body>| {
-            let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "this path takes another method");
-            let allowed = methods_of(request.uri().path()).unwrap_or("GET, HEAD");
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
-            response
-        })
-        .with_state(context);
-    admit::guarded(router, &guards)
-}
-
-/// The routes, with a short way to the one that matters.
-///
-/// Finding a route, boxing futures and bodies and noting matches is a good part of what a small MCP answer costs. Where
-/// nothing stands before the MCP endpoint, a `POST` to it is answered at once; all else goes through the router.
-#[derive(Debug, Clone)]
-pub struct Routes {
-    router: Router,
-    context: Arc<Context>,
-    guarded: bool,
-}
-
-impl Routes {
-    /// Returns the routes.
+impl App {
+    /// Serves `state` to those whom `access` lets in, open to all and with the usual limits. Picture links begin with
+    /// `base`.
     #[must_use]
-    pub fn new(context: Arc<Context>) -> Self {
-        let guarded = admit::is_needed(&context);
-        Self { router: router(Arc::clone(&context)), context, guarded }
+    pub fn new(state: Arc<ArchiveState>, access: Access, base: Option<String>) -> Self {
+        let core = Core::new(state, base);
+        Self { core, access, tokens: Vec::new(), strangers: None, follows_host: false }
+    }
+
+    /// Asks for one of `tokens`, where there are any.
+    #[must_use]
+    pub fn with_tokens(self, tokens: Vec<Token>) -> Self {
+        Self { tokens, ..self }
+    }
+
+    /// Allows so many requests per second from all clients together and from each, 0 meaning any number.
+    #[must_use]
+    pub fn with_rates(mut self, together: u32, each: u32) -> Self {
+        self.core.rates = Rates::new(together, each);
+        self.strangers = Rates::new(together, each);
+        self
     }
 
     /// Answers one request.
-    pub async fn answer<B>(&self, request: Request<B>) -> Response<ResponseBody>
+    pub async fn answer<B>(&self, arrival: Arrival, request: Request<B>) -> Response<Payload>
     where
-        B: http_body::Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
+        B: http_body::Body<Data = Bytes>,
     {
-        if !self.guarded && request.method() == Method::POST && request.uri().path() == "/mcp" {
-            return serve_mcp(&self.context, request).await;
-        }
-        Box::pin(self.answer_routed(request.map(Body::new))).await.map(ResponseBody::Other)
-    }
-
-    async fn answer_routed(&self, mut request: Request<Body>) -> Response<Body> {
-        let started = Instant::now();
-        let snapshot = self.context.state.current();
-        let method = routes::name_of(request.uri().path());
-        if request.extensions().get::<GivenId>().is_none() {
-            request.extensions_mut().insert(GivenId(self.context.next_request_id().to_string()));
-        }
-        let request_id = GivenId::of(request.extensions()).to_owned();
-        let answered = self.router.clone().call(request).await;
-        let response = answered.unwrap_or_else(|never: Infallible| match never {});
-        if response.extensions().get::<Logged>().is_none() {
-            let bytes = http_body::Body::size_hint(response.body()).lower();
-            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-            let log = RequestLog { method, ..RequestLog::default() };
-            log.write(&request_id, response.status().as_u16(), bytes, started, &snapshot);
-        }
-        response
-    }
-}
-
-async fn serve_routed_mcp(State(context): State<Arc<Context>>, request: Request<Body>) -> Response<Body> {
-    let mut response = serve_mcp(&context, request).await.map(ResponseBody::into_body);
-    response.extensions_mut().insert(Logged);
-    response
-}
-
-async fn serve_mcp(
-    context: &Context,
-    request: Request<impl http_body::Body<Data = Bytes>>,
-) -> Response<ResponseBody> {
-    let started = Instant::now();
-    let (parts, body) = request.into_parts();
-    let own_id = context.next_request_id();
-    let request_id = parts.extensions.get().map_or(&*own_id, |GivenId(id)| id);
-    let snapshot = context.state.current();
-    let base = parts.extensions.get::<PictureBase>().map(|PictureBase(base)| base.as_str());
-    let mut log = RequestLog::default();
-    let door = Door {
-        headers: Some(&parts.headers),
-        // A client that names no revision speaks the oldest that has no header.
-        remembered: Revision::V2025_03_26,
-        snapshot: &snapshot,
-        picture_base: base.or(context.picture_base.as_deref()),
-        can_push: context.state.can_push(),
-        execution: &context.execution,
-        scope: parts.extensions.get::<Scope>().copied().unwrap_or_default(),
-        request_id,
-    };
-    let (mut response, bytes) = answer_mcp(context, &parts.method, body, &door, &mut log).await;
-    if parts.method != Method::POST {
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
-    }
-    log.write(request_id, response.status().as_u16(), bytes, started, &snapshot);
-    response
-}
-
-/// Checks what comes before the message, in the order host and origin, method, type, size; then answers it.
-async fn answer_mcp(
-    context: &Context,
-    method: &Method,
-    body: impl http_body::Body<Data = Bytes>,
-    door: &Door<'_>,
-    log: &mut RequestLog,
-) -> (Response<ResponseBody>, usize) {
-    let headers = door.headers;
-    if let Some(Err(refusal)) = headers.map(|headers| context.access.check(headers)) {
-        let (rule, error) = match refusal {
-            Refusal::Host => ("this Host is not answered here", "HOST"),
-            Refusal::Origin => ("this Origin is not answered here", "ORIGIN"),
+        let (parts, body) = request.into_parts();
+        let route = routes::find(parts.uri.path());
+        let mut x = Exchange::begin(&self.core, arrival);
+        x.facts.method = route.name;
+        let replied = {
+            let replying = pin!(self.reply(&mut x, route, &parts, body));
+            AssertUnwindSafe(replying).catch_unwind().await
         };
-        log.error = Some(error);
-        return respond(rpc_failure(403, &error::invalid_request(rule)));
+        let reply = replied.unwrap_or_else(|_| {
+            ToolError::Panicked.report(None, &x.id);
+            Refusal::Fault(ToolError::Panicked).in_form(&mut x, route.form)
+        });
+        self.seal(x, route, &parts, reply)
     }
-    if method != Method::POST {
-        log.error = Some("METHOD");
-        return respond(rpc_failure(405, &error::invalid_request("this endpoint takes POST")));
+
+    /// Refuses what a door could not make a request of.
+    pub(crate) fn refuse_unreadable(&self, arrival: Arrival, problem: &'static str) -> Response<Payload> {
+        let mut x = Exchange::begin(&self.core, arrival);
+        let route = routes::find("");
+        x.facts.method = route.name;
+        x.facts.error = Some("EVENT");
+        let (parts, ()) = Request::new(()).into_parts();
+        self.seal(x, route, &parts, Reply::plain(400, problem))
     }
-    if !headers.is_none_or(is_json) {
-        log.error = Some("CONTENT_TYPE");
-        return respond(rpc_failure(
-            415,
-            &error::invalid_request("the Content-Type must be application/json"),
-        ));
-    }
-    let body = match body::read(body).await {
-        Ok(body) => body,
-        Err(refused) => {
-            log.error = Some("BODY");
-            return respond(rpc_failure(refused.status(), &error::invalid_request(refused.sentence())));
+
+    async fn reply<B>(&self, x: &mut Exchange<'_>, route: &'static Route, parts: &Parts, body: B) -> Reply
+    where
+        B: http_body::Body<Data = Bytes>,
+    {
+        if let Some(reply) = self.admit(x, route, parts) {
+            return reply;
         }
-    };
-    let reply = mcp::answer(&body, door, &context.state, log).await;
-    match reply.then {
-        Then::Listen(subscription) => match context.stream_place() {
-            Some(place) => (events::stream(context, subscription, place).map(ResponseBody::Other), 0),
-            None => too_many_streams(&subscription, door.request_id, log),
-        },
-        // Over HTTP a request is cancelled by closing its connection; calls are short and run to their end.
-        Then::Cancel(_) | Then::Nothing => respond(reply),
+        let body = match body::read(route.body, &parts.headers, body).await {
+            Ok(body) => body,
+            Err(refused) => return Refusal::Body(refused).in_form(x, route.form),
+        };
+        match route.to {
+            // The one that matters is answered in place, all others in a box.
+            Endpoint::Mcp => self.answer_mcp(x, parts, &body).await,
+            _ => Box::pin(self.answer_other(x, route, parts, &body)).await,
+        }
+    }
+
+    async fn answer_mcp(&self, x: &mut Exchange<'_>, parts: &Parts, body: &[u8]) -> Reply {
+        // A client that names no revision speaks the oldest that has no header.
+        let source = mcp::Source { headers: Some(&parts.headers), remembered: Revision::V2025_03_26 };
+        let replied = mcp::answer(x, source, body).await;
+        let reply = match replied.answer {
+            Some(answer) => Reply::json(replied.status, answer),
+            None => Reply::empty(replied.status),
+        };
+        match replied.then {
+            Then::Listen(subscription) => match self.core.stream_place() {
+                Some(place) => events::stream(&self.core, subscription, place),
+                None => too_many_streams(x, &subscription),
+            },
+            Then::ComeBack(seconds) => reply.with(RETRY_AFTER, seconds),
+            // Over HTTP a request is cancelled by closing its connection; calls are short and run to their end.
+            Then::Cancel(_) | Then::Agree(_) | Then::Nothing => reply,
+        }
+    }
+
+    async fn answer_other(
+        &self,
+        x: &mut Exchange<'_>,
+        route: &'static Route,
+        parts: &Parts,
+        body: &[u8],
+    ) -> Reply {
+        let path = parts.uri.path();
+        let tool;
+        let asked = match route.to {
+            Endpoint::Health => return health::answer(x),
+            Endpoint::Picture => return pictures::answer(x, route, parts).await,
+            Endpoint::Moved => return moved(parts),
+            Endpoint::Mcp | Endpoint::Missing => return Refusal::Missing.in_form(x, route.form),
+            Endpoint::V1List => v1::Asked::List(parts.uri.query()),
+            Endpoint::V1Tool => {
+                let segment = route.path.segments(path).next().unwrap_or_default();
+                tool = percent_decode_str(segment).decode_utf8_lossy();
+                v1::Asked::Tool(&tool)
+            }
+            Endpoint::V1Search => v1::Asked::Search(body),
+            Endpoint::V1Call => v1::Asked::Call(body),
+            Endpoint::OpenApi => v1::Asked::OpenApi { with_tokens: !self.tokens.is_empty() },
+        };
+        refusal::of_v1(v1::answer(x, asked).await)
     }
 }
 
-/// Turns away a client that wants to listen where [`MAX_STREAMS`](crate::MAX_STREAMS) do already.
-fn too_many_streams(
-    subscription: &Subscription,
-    request_id: &str,
-    log: &mut RequestLog,
-) -> (Response<ResponseBody>, usize) {
+/// Turns away a client that wants to listen where [`MAX_STREAMS`](crate::served::limits::MAX_STREAMS) do already.
+fn too_many_streams(x: &mut Exchange<'_>, subscription: &Subscription) -> Reply {
     let refused = ToolError::RateLimited { retry_after_seconds: SECONDS_UNTIL_A_STREAM_ENDS };
-    let error = error::RpcError::new(429, -32603, refused.sentence(request_id));
-    log.rpc_code = Some(error.code);
-    let mut answer = Answer::default();
-    answer.raw(&error.to_json(Some(&subscription.id)));
-    let (mut response, bytes) = respond(Reply { status: 429, answer: Some(answer), then: Then::Nothing });
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(SECONDS_UNTIL_A_STREAM_ENDS));
-    (response, bytes)
+    x.facts.error = Some(refused.code());
+    let error = mcp::error::of_fault(&refused, &x.id);
+    let replied = mcp::refuse(x, &error, Some(&subscription.id));
+    let reply = Reply::json(replied.status, replied.answer.unwrap_or_default());
+    reply.with(RETRY_AFTER, SECONDS_UNTIL_A_STREAM_ENDS)
 }
 
-/// Tells whether the body says it is JSON, or says nothing.
-pub(crate) fn is_json(headers: &HeaderMap) -> bool {
-    let Some(value) = headers.get(CONTENT_TYPE) else { return true };
-    let essence = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
-    essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
-}
-
-/// A JSON-RPC error for a request whose message was never read.
-fn rpc_failure(status: u16, error: &error::RpcError) -> Reply {
-    let mut answer = Answer::default();
-    answer.raw(&error.to_json(None));
-    Reply { status, answer: Some(answer), then: Then::Nothing }
-}
-
-fn respond(reply: Reply) -> (Response<ResponseBody>, usize) {
-    let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let bytes = reply.answer.as_ref().map_or(0, Answer::len);
-    let mut response = match reply.answer {
-        None => Response::new(ResponseBody::Answer(None)),
-        Some(answer) => {
-            let mut response = Response::new(ResponseBody::Answer(Some(answer)));
-            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            response
-        }
-    };
-    *response.status_mut() = status;
-    (response, bytes)
-}
-
-/// A short answer in plain text, for people and for paths that are not the protocol's.
-pub(crate) fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
-    let mut response = Response::new(Body::from(text));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    response
-}
-
-async fn health(State(context): State<Arc<Context>>, headers: HeaderMap) -> Response<Body> {
-    if context.access.check(&headers).is_err() {
-        return plain(StatusCode::FORBIDDEN, "this Host or Origin is not answered here");
+/// Leads from the old addresses to the ones under `/v1`, the query with them.
+fn moved(parts: &Parts) -> Reply {
+    // 307 for calls: a client that takes it for permanent would still have to repeat the body.
+    let status = if parts.method == Method::POST { 307 } else { 308 };
+    let reply = Reply::plain(status, "this has moved to /v1");
+    let target = parts.uri.path_and_query().map_or("/tools", http::uri::PathAndQuery::as_str);
+    match HeaderValue::from_str(&format!("/v1{target}")) {
+        Ok(target) => reply.with(LOCATION, target),
+        Err(_) => reply,
     }
-    let snapshot = context.state.current();
-    let mut out = Answer::default();
-    out.raw(r#"{"status":"ok","message":"#).string(&format!("「{}」のMCPサーバーです。", snapshot.title()));
-    out.raw(r#","version":"#).string(env!("CARGO_PKG_VERSION"));
-    out.raw(r#","uptime":"#).number(context.started.elapsed().as_secs());
-    out.raw(r#","timestamp":"#).string(&Timestamp::from(SystemTime::now()).to_string());
-    out.raw(r#","index":{"state":"#).string(snapshot.state().as_str());
-    out.raw(r#","stale":"#).raw(if snapshot.stale_since().is_some() { "true" } else { "false" });
-    if let Some(loaded) = snapshot.loaded() {
-        out.raw(r#","digest":"#).string(&loaded.digest);
-    }
-    out.raw("}}");
-    let (response, _) = respond(Reply { status: 200, answer: Some(out), then: Then::Nothing });
-    response.map(ResponseBody::into_body)
 }

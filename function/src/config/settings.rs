@@ -2,7 +2,7 @@
 
 /// A setting, as the README's table and `wakashu-function config` show it.
 #[derive(Debug)]
-pub struct Setting {
+pub(crate) struct Setting {
     /// The environment variable.
     pub name: &'static str,
     /// What holds when it is unset.
@@ -12,7 +12,7 @@ pub struct Setting {
 }
 
 /// All settings.
-pub static SETTINGS: [Setting; 20] = [
+pub(crate) static SETTINGS: [Setting; 20] = [
     Setting {
         name: "WAKASHU_ARCHIVE",
         default: "none",

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::fault::{Detail, ToolError};
+use crate::fault::ToolError;
+use crate::observe::detail::Detail;
 
 /// How long a tool takes in a [`Drill::Slow`].
 const SLOW: Duration = Duration::from_secs(2);

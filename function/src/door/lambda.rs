@@ -8,21 +8,21 @@ mod event;
 mod refreshing;
 
 use std::convert::Infallible;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, BodyDataStream};
-use futures_util::FutureExt as _;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderValue, Request, Response, StatusCode};
+use bytes::Bytes;
+use futures_util::stream::{self, Iter};
+use http::Response;
+use http::header::CONTENT_LENGTH;
 use lambda_http::lambda_runtime::{
     self, FunctionResponse, LambdaEvent, MetadataPrelude, Runtime, StreamResponse, service_fn,
 };
 
 use crate::config::InvokeMode;
-use crate::exchange::Context;
-use crate::web::{GivenId, PictureBase, ResponseBody, Routes};
+use crate::exchange::Arrival;
+use crate::observe::log;
+use crate::web::{App, Payload};
 use event::{Envelope, Event};
 use refreshing::Refreshing;
 
@@ -31,7 +31,10 @@ use refreshing::Refreshing;
 const LONGEST_START: Duration = Duration::from_secs(8);
 
 /// An answer as the platform takes it.
-type Outgoing = FunctionResponse<Envelope, BodyDataStream>;
+type Outgoing = FunctionResponse<Envelope, Iter<Pieces>>;
+
+/// What an answer is made of. All of it is there: nothing is pushed on Lambda.
+type Pieces = std::iter::Map<std::vec::IntoIter<Bytes>, fn(Bytes) -> Result<Bytes, Infallible>>;
 
 /// Tells whether this process was started by the Lambda runtime.
 #[must_use]
@@ -47,20 +50,19 @@ pub fn is_concurrent() -> bool {
 }
 
 /// Opens the archive, then answers events until the platform ends the process.
-pub async fn run(
-    context: Arc<Context>,
+pub(crate) async fn run(
+    app: Arc<App>,
     mode: InvokeMode,
     refresh_every: Duration,
 ) -> Result<(), lambda_runtime::Error> {
-    let refreshing = Arc::new(Refreshing::new(Arc::clone(&context.state), refresh_every));
+    let refreshing = Arc::new(Refreshing::new(Arc::clone(&app.core.state), refresh_every));
     // An archive that cannot be opened is tried again at the requests.
     refreshing.look(LONGEST_START).await;
-    crate::observe::log::flush();
-    let door = Arc::new(Door { names_itself: context.picture_base.is_none(), mode, refreshing });
-    let routes = Routes::new(context);
+    log::flush();
+    let door = Arc::new(Door { names_itself: app.core.base.is_none(), mode, refreshing });
     let handler = service_fn(move |event: LambdaEvent<Event>| {
-        let (door, routes) = (Arc::clone(&door), routes.clone());
-        async move { Ok::<_, Infallible>(door.answer(&routes, event).await) }
+        let (door, app) = (Arc::clone(&door), Arc::clone(&app));
+        async move { Ok::<_, Infallible>(door.answer(&app, event).await) }
     });
     Runtime::new(handler).run_concurrent().await
 }
@@ -73,58 +75,39 @@ struct Door {
 }
 
 impl Door {
-    async fn answer(&self, routes: &Routes, event: LambdaEvent<Event>) -> Outgoing {
+    async fn answer(&self, app: &App, event: LambdaEvent<Event>) -> Outgoing {
         let LambdaEvent { payload: event, context, .. } = event;
         let base = if self.names_itself { event.picture_base() } else { None };
+        let arrival = Arrival { id: Some(context.request_id), client: None, base };
         let response = match event.into_request() {
-            Ok(mut request) => {
-                request.extensions_mut().insert(GivenId(context.request_id));
-                if let Some(base) = base {
-                    request.extensions_mut().insert(PictureBase(base));
-                }
+            Ok(request) => {
                 self.refreshing.before_an_answer().await;
-                contained(routes, request).await
+                Box::pin(app.answer(arrival, request)).await
             }
-            Err(problem) => plain(StatusCode::BAD_REQUEST, problem),
+            Err(problem) => app.refuse_unreadable(arrival, problem),
         };
-        let outgoing = self.translate(response).await;
+        let outgoing = self.translate(response);
         // The process may sleep from the moment the answer is complete.
-        crate::observe::log::flush();
+        log::flush();
         outgoing
     }
 
-    async fn translate(&self, response: Response<Body>) -> Outgoing {
+    fn translate(&self, response: Response<Payload>) -> Outgoing {
         let (mut parts, body) = response.into_parts();
         // The platform counts for itself.
         parts.headers.remove(CONTENT_LENGTH);
+        let pieces = body.into_pieces();
         match self.mode {
-            InvokeMode::Buffered => FunctionResponse::BufferedResponse(Envelope::collect(parts, body).await),
+            InvokeMode::Buffered => FunctionResponse::BufferedResponse(Envelope::new(&parts, pieces)),
             InvokeMode::ResponseStream => {
                 let metadata_prelude = MetadataPrelude {
                     status_code: parts.status,
                     headers: parts.headers,
                     ..MetadataPrelude::default()
                 };
-                let stream = body.into_data_stream();
+                let stream = stream::iter(pieces.into_iter().map(Ok as fn(Bytes) -> _));
                 FunctionResponse::StreamingResponse(StreamResponse { metadata_prelude, stream })
             }
         }
     }
-}
-
-/// Answers through the routes. The MCP endpoint contains its own panics; this is for the other paths.
-async fn contained(routes: &Routes, request: Request<Body>) -> Response<Body> {
-    let answered = AssertUnwindSafe(Box::pin(routes.answer(request))).catch_unwind().await;
-    let panicked = |_| {
-        tracing::error!("a handler panicked");
-        plain(StatusCode::INTERNAL_SERVER_ERROR, "something went wrong here; try again later")
-    };
-    answered.map_or_else(panicked, |response| response.map(ResponseBody::into_body))
-}
-
-fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
-    let mut response = Response::new(Body::from(text));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    response
 }

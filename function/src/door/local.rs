@@ -17,8 +17,9 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
+use crate::exchange::Arrival;
 use crate::served::limits::{MAX_HEAD_BYTES, MAX_HEADERS};
-use crate::web::{ClientAddress, ResponseBody, Routes};
+use crate::web::{App, Payload};
 
 /// How long a client may take to send its headers: 14 to 15 seconds, as the clock it is counted from is up to a
 /// [`TICK`] behind.
@@ -30,24 +31,22 @@ const TICK: Duration = Duration::from_secs(1);
 /// How long answers under way may take after the stop was asked for.
 const CLOSING_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Serves `routes` on `listener` until `stop` resolves, then lets answers under way finish. At most `most_connections`
-/// are held at a time. `names_clients` has every request carry its client's address.
-pub async fn serve(
+/// Serves `app` on `listener` until `stop` resolves, then lets answers under way finish. At most `most_connections`
+/// are held at a time.
+pub(crate) async fn serve(
     listener: TcpListener,
-    routes: Routes,
+    app: Arc<App>,
     most_connections: u32,
-    names_clients: bool,
     stop: impl Future<Output = ()>,
 ) {
-    let routes = Arc::new(routes);
     let places = Arc::new(Semaphore::new(most_connections as usize));
     let clock = Arc::new(Clock::new());
     let beat = watch::Sender::new(Beat::On);
     let mut server = http1::Builder::new();
     server.timer(TickedTimer(Arc::clone(&clock))).header_read_timeout(HEADER_DEADLINE);
     server.max_headers(MAX_HEADERS).max_buf_size(MAX_HEAD_BYTES);
-    // Who says that it will send no more still waits for its answer. It looks like one who hung up, whose call thus
-    // runs to its end; calls are short, and their time is limited.
+    // A client that half-closes still expects its response. It cannot be told from one that disconnected, so a
+    // disconnected client's call also runs to completion; calls are short, and their time is limited.
     server.half_close(true);
     let mut stop = pin!(stop);
     let mut ticks = tokio::time::interval(TICK);
@@ -76,16 +75,14 @@ pub async fn serve(
         };
         // Answers are written whole; waiting for more would only delay them.
         let _ = stream.set_nodelay(true);
-        let routes = Arc::clone(&routes);
+        let app = Arc::clone(&app);
         let asked = Arc::new(AtomicBool::new(false));
         let asks = Arc::clone(&asked);
-        let service = service_fn(move |mut request: http::Request<Incoming>| {
+        let service = service_fn(move |request: http::Request<Incoming>| {
             asks.store(true, Ordering::Relaxed);
-            if names_clients {
-                request.extensions_mut().insert(ClientAddress(client));
-            }
-            let routes = Arc::clone(&routes);
-            async move { Ok::<_, Infallible>(routes.answer(request).await) }
+            let arrival = Arrival { client: Some(client), ..Arrival::default() };
+            let app = Arc::clone(&app);
+            async move { Ok::<_, Infallible>(app.answer(arrival, request).await) }
         });
         let connection = server.serve_connection(TokioIo::new(stream), service);
         let beat = beat.subscribe();
@@ -123,7 +120,7 @@ async fn run<S>(
     mut beat: watch::Receiver<Beat>,
 ) -> hyper::Result<()>
 where
-    S: HttpService<Incoming, ResBody = ResponseBody>,
+    S: HttpService<Incoming, ResBody = Payload>,
     S::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let mut connection = pin!(connection);
@@ -237,8 +234,6 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
-    use crate::exchange::Context;
-    use crate::served::state::ArchiveState;
     use crate::web::access::Access;
 
     /// Asks and waits for the beginning of an answer.
@@ -253,9 +248,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let access = Access { loopback: true, ..Access::default() };
-        let state = Arc::new(ArchiveState::new(None, 0, 0, true));
-        let routes = Routes::new(Arc::new(Context::new(state, access, None)));
-        let serving = tokio::spawn(serve(listener, routes, 3, false, std::future::pending()));
+        let app = Arc::new(App::new(Arc::new(crate::app::state_of(None, 0, 0, true)), access, None));
+        let serving = tokio::spawn(serve(listener, app, 3, std::future::pending()));
         let (a_moment, long) = (Duration::from_millis(300), Duration::from_secs(10));
         let connect = async || TcpStream::connect(address).await.unwrap();
         let mut silent = vec![connect().await, connect().await];

@@ -1,27 +1,29 @@
 //! MCP over standard input and output: one message per line, nothing but protocol on stdout.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Buf as _;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
+use wakashu_wire::{Body, Incoming, Revision, message};
 
-use crate::exchange::Context;
+use crate::exchange::{Arrival, Core, Exchange};
 use crate::mcp::subscriptions::{Subscription, legacy_changed};
-use crate::mcp::{self, Door, Reply, Then, error};
-use crate::observe::facts::RequestLog;
+use crate::mcp::{self, Reply, Then, error};
 use crate::served::limits::MAX_BODY_BYTES;
 use crate::served::state::Generation;
 use crate::text::Answer;
-use crate::web::tokens::Scope;
-use wakashu_wire::Revision;
-use wakashu_wire::message;
-use wakashu_wire::{Body, Incoming};
 
-/// Most requests answered at a time; further lines wait in the pipe.
-const MAX_UNDER_WAY: usize = 32;
+/// Most answers that wait to be written.
+const MOST_UNWRITTEN: usize = 32;
+
+/// Lines under way beyond what the desk holds: most are done at once. Only where answers are not taken do further lines
+/// wait in the pipe; a cancellation is read before that.
+const SPARE: usize = 64;
+
+/// The status that logs give a request whose client did not wait.
+const CLIENT_CLOSED_REQUEST: u16 = 499;
 
 /// A line of the input.
 enum Line {
@@ -31,16 +33,16 @@ enum Line {
 }
 
 /// Answers lines from `input` on `output` until the input ends and every answer is out.
-pub async fn run(
-    context: Arc<Context>,
+pub(crate) async fn run(
+    core: Arc<Core>,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) -> std::io::Result<()> {
-    let (answers, outgoing) = mpsc::channel(MAX_UNDER_WAY);
+    let (answers, outgoing) = mpsc::channel(MOST_UNWRITTEN);
     let writer = tokio::spawn(write_all(output, outgoing));
-    let places = Arc::new(Semaphore::new(MAX_UNDER_WAY));
-    let mut listeners =
-        Listeners { context: Arc::clone(&context), answers: answers.clone(), tasks: Vec::new() };
+    let most = core.desk.capacity().saturating_add(SPARE).min(Semaphore::MAX_PERMITS);
+    let places = Arc::new(Semaphore::new(most));
+    let mut listeners = Listeners { core: Arc::clone(&core), answers: answers.clone(), tasks: Vec::new() };
     let mut input = BufReader::with_capacity(64 * 1024, input);
     let mut calls = Calls::default();
     let mut remembered = Revision::NEWEST_LEGACY;
@@ -48,13 +50,11 @@ pub async fn run(
         let line = match next_line(&mut input).await? {
             Line::End => break,
             Line::TooLong => {
+                let mut x = Exchange::begin(&core, Arrival::default());
+                x.facts.method = "line";
                 let error = error::invalid_request("the line is longer than 1 MiB");
-                let mut answer = Answer::default();
-                answer.raw(&error.to_json(None));
-                let log = RequestLog { rpc_code: Some(error.code), ..RequestLog::default() };
-                let snapshot = context.state.current();
-                log.write(&context.next_request_id(), error.status, answer.len(), Instant::now(), &snapshot);
-                if answers.send(answer).await.is_err() {
+                let reply = mcp::refuse(&mut x, &error, None);
+                if !deliver(&answers, seal(x, reply).answer).await {
                     break;
                 }
                 continue;
@@ -64,18 +64,18 @@ pub async fn run(
         };
         let turn = Turn::of(&line);
         if let Turn::InPlace = turn {
-            let (reply, agreed) = answer_line(&context, &line, remembered).await;
-            if let Some(agreed) = agreed {
-                remembered = agreed;
-                listeners.tell_legacy_client();
-            }
-            if let Some(answer) = reply.answer
-                && answers.send(answer).await.is_err()
-            {
+            let Some(reply) = answer_line(&core, &line, remembered, std::future::pending()).await else {
+                continue;
+            };
+            if !deliver(&answers, reply.answer).await {
                 break;
             }
             match reply.then {
-                Then::Nothing => {}
+                Then::Nothing | Then::ComeBack(_) => {}
+                Then::Agree(agreed) => {
+                    remembered = agreed;
+                    listeners.tell_legacy_client();
+                }
                 Then::Listen(subscription) => listeners.listen(subscription).await,
                 Then::Cancel(id) => {
                     listeners.cancel(&id);
@@ -85,19 +85,12 @@ pub async fn run(
             continue;
         }
         let place = Arc::clone(&places).acquire_owned().await;
-        let (context, answers) = (Arc::clone(&context), answers.clone());
+        let (core, answers) = (Arc::clone(&core), answers.clone());
         let cancelled = calls.begin(turn);
         tokio::spawn(async move {
-            tokio::select! {
-                biased;
-                (reply, _) = answer_line(&context, &line, remembered) => {
-                    if let Some(answer) = reply.answer {
-                        // The writer is gone only when the reader of our output is.
-                        let _ = answers.send(answer).await;
-                    }
-                }
-                // Nobody waits for the answer any more.
-                Ok(()) = cancelled => tracing::info!("a request was cancelled"),
+            if let Some(reply) = answer_line(&core, &line, remembered, cancelled).await {
+                // The writer is gone only when the reader of our output is.
+                let _ = deliver(&answers, reply.answer).await;
             }
             drop(place);
         });
@@ -138,14 +131,19 @@ struct Calls(Vec<(String, oneshot::Sender<()>)>);
 
 impl Calls {
     /// Notes a request; returns what resolves when it is cancelled.
-    fn begin(&mut self, turn: Turn) -> oneshot::Receiver<()> {
+    fn begin(&mut self, turn: Turn) -> impl Future<Output = ()> + use<> {
         // Those that are done; what is left is bounded by the places.
         self.0.retain(|(_, cancel)| !cancel.is_closed());
         let (cancel, cancelled) = oneshot::channel();
         if let Turn::Beside(Some(id)) = turn {
             self.0.push((id, cancel));
         }
-        cancelled
+        async {
+            // One that nobody can cancel any more runs to its end.
+            if cancelled.await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
     }
 
     fn cancel(&mut self, id: &str) {
@@ -158,7 +156,7 @@ impl Calls {
 
 /// Those who are told of a replaced archive; they end with the input.
 struct Listeners {
-    context: Arc<Context>,
+    core: Arc<Core>,
     answers: mpsc::Sender<Answer>,
     tasks: Vec<(String, AbortHandle)>,
 }
@@ -172,7 +170,7 @@ const MAX_SUBSCRIPTIONS: usize = 16;
 impl Listeners {
     /// A legacy client is told unasked, from its `initialize` on.
     fn tell_legacy_client(&mut self) {
-        if !self.context.state.can_push() || self.tasks.iter().any(|(id, _)| id == LEGACY) {
+        if !self.core.state.can_push() || self.tasks.iter().any(|(id, _)| id == LEGACY) {
             return;
         }
         self.spawn(LEGACY.to_owned(), legacy_changed);
@@ -204,7 +202,7 @@ impl Listeners {
         id: String,
         messages: impl Fn(Generation, Generation) -> Vec<Answer> + Send + 'static,
     ) {
-        let mut changes = self.context.state.changes();
+        let mut changes = self.core.state.changes();
         let answers = self.answers.clone();
         let mut seen = *changes.borrow_and_update();
         let task = tokio::spawn(async move {
@@ -228,25 +226,42 @@ impl Drop for Listeners {
     }
 }
 
-async fn answer_line(context: &Context, line: &[u8], remembered: Revision) -> (Reply, Option<Revision>) {
-    let started = Instant::now();
-    let request_id = context.next_request_id();
-    let snapshot = context.state.current();
-    let mut log = RequestLog::default();
-    let door = Door {
-        headers: None,
-        remembered,
-        snapshot: &snapshot,
-        picture_base: context.picture_base.as_deref(),
-        can_push: context.state.can_push(),
-        execution: &context.execution,
-        scope: Scope::Read,
-        request_id: &request_id,
+/// Answers a line, unless it is cancelled first: then nobody waits for the answer any more.
+async fn answer_line(
+    core: &Core,
+    line: &[u8],
+    remembered: Revision,
+    cancelled: impl Future<Output = ()>,
+) -> Option<Reply> {
+    let mut x = Exchange::begin(core, Arrival::default());
+    x.facts.method = "line";
+    let source = mcp::Source { headers: None, remembered };
+    let reply = tokio::select! {
+        biased;
+        reply = mcp::answer(&mut x, source, line) => Some(reply),
+        () = cancelled => None,
     };
-    let reply = mcp::answer(line, &door, &context.state, &mut log).await;
+    let Some(reply) = reply else {
+        x.facts.error = Some("CANCELLED");
+        x.close(CLIENT_CLOSED_REQUEST, 0, None);
+        return None;
+    };
+    Some(seal(x, reply))
+}
+
+/// Writes the line of an answer into the log.
+fn seal(x: Exchange<'_>, reply: Reply) -> Reply {
     let bytes = reply.answer.as_ref().map_or(0, Answer::len);
-    log.write(&request_id, reply.status, bytes, started, &snapshot);
-    (reply, log.agreed)
+    x.close(reply.status, bytes, None);
+    reply
+}
+
+/// Hands an answer to the writer, if there is one. Tells whether the writer is still there.
+async fn deliver(answers: &mpsc::Sender<Answer>, answer: Option<Answer>) -> bool {
+    match answer {
+        Some(answer) => answers.send(answer).await.is_ok(),
+        None => true,
+    }
 }
 
 async fn write_all(
@@ -294,37 +309,38 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::desk::Execution;
+    use crate::app::state_of;
+    use crate::desk::Desk;
     use crate::desk::drill::Drill;
-    use crate::served::state::ArchiveState;
-    use crate::web::access::Access;
 
+    /// One call has the only place, and many more wait for it: cancelling them all must not have to wait, too.
     #[tokio::test]
-    async fn a_request_too_many_waits_for_its_turn() {
-        let state = Arc::new(ArchiveState::new(None, 0, 0, true));
-        let mut context = Context::new(state, Access::default(), None);
-        context.execution = Execution::new(2 * MAX_UNDER_WAY, 0, Duration::from_mins(1), Drill::Slow);
+    async fn a_cancellation_is_read_while_calls_wait() {
+        const CALLS: usize = 100;
+        let mut core = Core::new(Arc::new(state_of(None, 0, 0, true)), None);
+        core.desk = Desk::new(1, CALLS, Duration::from_mins(1), Drill::Slow);
         let (mut client, server) = tokio::io::duplex(1 << 20);
         let (input, output) = tokio::io::split(server);
-        let serving = tokio::spawn(run(Arc::new(context), input, output));
-
-        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"index_status"}}"#;
-        for _ in 0..=MAX_UNDER_WAY {
-            client.write_all(format!("{call}\n").as_bytes()).await.unwrap();
+        let serving = tokio::spawn(run(Arc::new(core), input, output));
+        let call = |id: usize| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"index_status"}}}}"#
+            )
+        };
+        let cancel = |id: usize| {
+            format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#)
+        };
+        let ping = r#"{"jsonrpc":"2.0","id":"ping","method":"ping"}"#.to_owned();
+        for line in (0..CALLS).map(call).chain((0..CALLS).map(cancel)).chain([ping]) {
+            client.write_all(format!("{line}\n").as_bytes()).await.unwrap();
         }
         client.shutdown().await.unwrap();
-        let started = Instant::now();
         let mut answers = BufReader::new(client).lines();
-        let mut taken = Vec::new();
-        while let Some(answer) = answers.next_line().await.unwrap() {
-            assert!(answer.contains(r#""result""#), "{answer}");
-            taken.push(started.elapsed());
-        }
-        assert_eq!(taken.len(), MAX_UNDER_WAY + 1);
-        let (last, first) = taken.split_last().unwrap();
-        // Each takes two seconds.
-        assert!(first.iter().all(|taken| taken.as_secs() < 4), "these run side by side: {first:?}");
-        assert!(last.as_secs() >= 4, "this one starts when one of them is done: {last:?}");
+        assert!(
+            answers.next_line().await.unwrap().unwrap().contains(r#""id":"ping""#),
+            "nothing else is owed"
+        );
+        assert_eq!(answers.next_line().await.unwrap(), None);
         serving.await.unwrap().unwrap();
     }
 }

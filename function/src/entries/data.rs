@@ -4,7 +4,7 @@ use bytes::Bytes;
 use wakashu_archive::{ArchivedEntry, ArchivedRound};
 
 use super::{Held, Links, Selection, Size};
-use crate::fault::Detail;
+use crate::observe::detail::Detail;
 use crate::served::index::{Index, ReadError};
 use crate::text::Answer;
 

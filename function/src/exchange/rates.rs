@@ -14,7 +14,7 @@ const FORGET_EVERY: u64 = 4_096;
 
 /// The limits. A second's worth of requests may come at once.
 #[derive(Debug)]
-pub struct Rates {
+pub(crate) struct Rates {
     together: Option<DefaultDirectRateLimiter>,
     each: Option<DefaultKeyedRateLimiter<IpAddr>>,
     clock: DefaultClock,
@@ -22,9 +22,9 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Allows so many requests per second, 0 meaning any number; nothing if nothing is limited.
+    /// Allows so many requests per second, 0 meaning any number. Returns `None` where nothing is limited.
     #[must_use]
-    pub fn new(together: u32, each: u32) -> Option<Self> {
+    pub(crate) fn new(together: u32, each: u32) -> Option<Self> {
         let quota = |number| NonZeroU32::new(number).map(Quota::per_second);
         let rates = Self {
             together: quota(together).map(RateLimiter::direct),
@@ -35,18 +35,12 @@ impl Rates {
         (together > 0 || each > 0).then_some(rates)
     }
 
-    /// Tells whether requests must carry their client's address.
-    #[must_use]
-    pub fn tells_clients_apart(&self) -> bool {
-        self.each.is_some()
-    }
-
     /// Counts a request.
     ///
     /// # Errors
     ///
     /// The request is one too many; after so many seconds another may come.
-    pub fn check(&self, client: Option<IpAddr>) -> Result<(), u64> {
+    pub(crate) fn check(&self, client: Option<IpAddr>) -> Result<(), u64> {
         // The client's own limit first: who asks too often does not use up what is there for all.
         if let (Some(each), Some(client)) = (&self.each, client) {
             if self.count.fetch_add(1, Ordering::Relaxed) % FORGET_EVERY == FORGET_EVERY - 1 {

@@ -4,22 +4,22 @@ use tracing::Level;
 
 /// What an error becomes over MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum McpForm {
+pub(crate) enum McpForm {
     /// A tool result with `isError: true`, for the model to act on.
     ToolResult,
     /// A JSON-RPC error with this code, under HTTP status 200.
     RpcError(i32),
     /// A JSON-RPC error with this code, under the same HTTP status as in the HTTP view.
     Refusal(i32),
-    /// A tool result where the call had begun, a refusal with this code where not.
+    /// A tool result where a tool was called, a refusal with this code elsewhere.
     ToolResultOrRefusal(i32),
-    /// A tool result where the tool noticed, a JSON-RPC error with this code where it panicked.
+    /// A tool result where a tool was called, a JSON-RPC error with this code elsewhere and after a panic.
     ToolResultOrRpcError(i32),
 }
 
 /// How one kind of error travels.
 #[derive(Debug)]
-pub struct Handling {
+pub(crate) struct Handling {
     /// The stable code.
     pub code: &'static str,
     /// The status in the HTTP view.
@@ -34,7 +34,7 @@ pub struct Handling {
 }
 
 /// All kinds.
-pub static HANDLING: [Handling; 11] = [
+pub(crate) static HANDLING: [Handling; 11] = [
     Handling {
         code: "TOOL_NOT_FOUND",
         status: 404,
@@ -73,7 +73,7 @@ pub static HANDLING: [Handling; 11] = [
     Handling {
         code: "TIMEOUT",
         status: 408,
-        mcp: McpForm::ToolResult,
+        mcp: McpForm::ToolResultOrRpcError(-32603),
         level: Level::WARN,
         when: "the call took longer than allowed",
     },
@@ -117,7 +117,7 @@ pub static HANDLING: [Handling; 11] = [
 impl Handling {
     /// Returns what the error becomes over MCP, in words.
     #[must_use]
-    pub fn mcp_in_words(&self) -> String {
+    pub(crate) fn mcp_in_words(&self) -> String {
         match self.mcp {
             McpForm::ToolResult => "tool result with `isError`".to_owned(),
             McpForm::RpcError(code) => format!("JSON-RPC error `{code}`"),
@@ -135,7 +135,8 @@ impl Handling {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fault::{Detail, Received, ToolError};
+    use crate::fault::{Received, ToolError};
+    use crate::observe::detail::Detail;
 
     #[test]
     fn every_kind_has_its_own_row() {
@@ -162,6 +163,7 @@ mod tests {
             ToolError::IndexUnavailable { configured: true },
             ToolError::Internal(Detail::note("")),
         ];
+        assert_eq!(ToolError::Panicked.code(), "INTERNAL_ERROR");
         let codes: Vec<&str> = kinds.iter().map(ToolError::code).collect();
         assert_eq!(codes, HANDLING.iter().map(|row| row.code).collect::<Vec<_>>());
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use wakashu_archive::{ArchivedRound, Rank, title_key};
 
-use crate::mcp::Door;
+use crate::exchange::Exchange;
 use crate::mcp::error::{self, RpcError};
 use crate::mcp::{prompts, resources};
 use crate::served::index::Index;
@@ -18,7 +18,7 @@ const MAX_VALUES: usize = 100;
 /// Suggestions for how a round is presented.
 const STYLES: [&str; 3] = ["やさしく", "解説つき", "朗読用"];
 
-pub(super) fn complete(request: &Request<'_>, door: &Door<'_>, out: &mut Answer) -> Result<(), RpcError> {
+pub(super) fn complete(x: &Exchange<'_>, request: &Request<'_>, out: &mut Answer) -> Result<(), RpcError> {
     let reference = request.params.reference.members();
     let argument = request.params.argument.members();
     let (Some(name), Some(value)) = (argument.string("name"), argument.string("value")) else {
@@ -44,7 +44,7 @@ pub(super) fn complete(request: &Request<'_>, door: &Door<'_>, out: &mut Answer)
     }
     let context = request.params.context.members();
     let chosen = context.get("arguments").and_then(Members::read).unwrap_or_default();
-    let candidates = match door.snapshot.index() {
+    let candidates = match x.index() {
         None => Candidates::default(),
         Some(index) => match &*name {
             "round" | "other_round" => titles(index, &value),

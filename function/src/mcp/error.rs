@@ -2,6 +2,8 @@
 
 pub(crate) use wakashu_wire::error::*;
 
+use crate::fault::ToolError;
+
 /// There is no index to answer from.
 pub(crate) fn index_unavailable() -> RpcError {
     RpcError::new(
@@ -23,4 +25,15 @@ pub(crate) fn batch_too_large() -> RpcError {
         code::INTERNAL,
         "The answers of this batch are too large together; send this request by itself",
     )
+}
+
+/// What a fault becomes where no tool was called.
+pub(crate) fn of_fault(fault: &ToolError, request: &str) -> RpcError {
+    match fault {
+        ToolError::Authorization => not_covered(),
+        ToolError::IndexUnavailable { .. } => index_unavailable(),
+        ToolError::Timeout => RpcError::new(200, code::INTERNAL, fault.sentence(request)),
+        ToolError::RateLimited { .. } => RpcError::new(429, code::INTERNAL, fault.sentence(request)),
+        _ => internal(request),
+    }
 }

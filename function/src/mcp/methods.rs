@@ -1,68 +1,181 @@
-//! The methods: which exist in which era, and what each answers.
+//! The methods: which exist in which era, what a token must be good for, and what each answers.
 
-use crate::desk::Caller;
+use wakashu_wire::{Era, Part, Request, Revision, string};
+
 use crate::desk::drill::Drill;
-use crate::fault::ToolError;
+use crate::exchange::{Exchange, Scope};
 use crate::mcp::error::{self, RpcError};
-use crate::mcp::{Door, completion, prompts, resources};
-use crate::observe::facts::RequestLog;
+use crate::mcp::{Refused, completion, prompts, resources};
 use crate::served::cursor::Cursor;
 use crate::text::Answer;
-use crate::tools::{self, Form};
-use wakashu_wire::{Era, Revision};
-use wakashu_wire::{Part, Request, string};
+use crate::tools::{self, Tool};
 
-/// Writes the members of the result into `out`.
-pub(super) async fn answer(
-    request: &Request<'_>,
-    era: Era,
-    door: &Door<'_>,
-    out: &mut Answer,
-    log: &mut RequestLog,
-) -> Result<(), RpcError> {
-    if !door.scope.covers_method(&request.method) {
-        return Err(error::not_covered());
+/// A method.
+#[derive(Debug)]
+pub(super) struct Method {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    /// What a token must be good for; tools say so themselves.
+    pub(super) needs: Scope,
+    /// Whether it may have to wait for storage, and so takes a place at the desk.
+    pub(super) reads: bool,
+    eras: Eras,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    CallTool,
+    ListTools,
+    Discover,
+    ListResources,
+    ListTemplates,
+    ReadResource,
+    ListPrompts,
+    GetPrompt,
+    Complete,
+    Initialize,
+    Ping,
+    Listen,
+    Drill,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Eras {
+    Both,
+    Legacy,
+    Modern,
+}
+
+const fn method(name: &'static str, kind: Kind, needs: Scope, reads: bool, eras: Eras) -> Method {
+    Method { name, kind, needs, reads, eras }
+}
+
+/// All methods, those asked for most often first.
+static METHODS: [Method; 13] = [
+    method("tools/call", Kind::CallTool, Scope::Status, true, Eras::Both),
+    method("tools/list", Kind::ListTools, Scope::Status, false, Eras::Both),
+    method("server/discover", Kind::Discover, Scope::Status, false, Eras::Modern),
+    method("initialize", Kind::Initialize, Scope::Status, false, Eras::Legacy),
+    method("ping", Kind::Ping, Scope::Status, false, Eras::Legacy),
+    method("resources/list", Kind::ListResources, Scope::Read, false, Eras::Both),
+    method("resources/templates/list", Kind::ListTemplates, Scope::Status, false, Eras::Both),
+    method("resources/read", Kind::ReadResource, Scope::Read, true, Eras::Both),
+    method("prompts/list", Kind::ListPrompts, Scope::Status, false, Eras::Both),
+    method("prompts/get", Kind::GetPrompt, Scope::Read, true, Eras::Both),
+    method("completion/complete", Kind::Complete, Scope::Read, true, Eras::Both),
+    method("subscriptions/listen", Kind::Listen, Scope::Status, false, Eras::Modern),
+    method("wakashu/drill", Kind::Drill, Scope::Status, false, Eras::Both),
+];
+
+/// What clients send besides, by the names a line of the log may hold; anything else is the caller's text and stays out.
+const HEARD: [&str; 7] = [
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "logging/setLevel",
+    "notifications/initialized",
+    "notifications/cancelled",
+    "notifications/progress",
+    "notifications/roots/list_changed",
+];
+
+/// Returns what the log calls something that is not one of our methods.
+pub(super) fn known_name(name: &str) -> &'static str {
+    HEARD.into_iter().find(|known| *known == name).unwrap_or("other")
+}
+
+impl Method {
+    pub(super) fn find(name: &str) -> Option<&'static Self> {
+        METHODS.iter().find(|method| method.name == name)
     }
-    match &*request.method {
-        "tools/call" => call_tool(request, door, out, log).await,
-        "tools/list" => {
-            refuse_cursor(request)?;
-            out.splice(door.snapshot.rendered().tools().clone());
-            cache_hint(out, era, door.snapshot.rendered().list_ttl_ms());
-            Ok(())
+
+    /// Tells whether the method exists for this request.
+    pub(super) fn is_there(&self, x: &Exchange<'_>, era: Era) -> bool {
+        let in_era = match self.eras {
+            Eras::Both => true,
+            Eras::Legacy => !era.is_modern(),
+            Eras::Modern => era.is_modern(),
+        };
+        in_era
+            && match self.kind {
+                Kind::Listen => x.core.state.can_push(),
+                Kind::Drill => x.core.desk.drill() == Drill::Method,
+                _ => true,
+            }
+    }
+
+    /// Writes the members of the result into `out`. What may wait is boxed: the state of a call is moved about before it
+    /// is first polled.
+    pub(super) async fn answer(
+        &self,
+        x: &Exchange<'_>,
+        request: &Request<'_>,
+        era: Era,
+        out: &mut Answer,
+    ) -> Result<(), Refused> {
+        let prepared = x.served.prepared();
+        match self.kind {
+            Kind::ListTools => {
+                refuse_cursor(request)?;
+                out.splice(prepared.tools.clone());
+                cache_hint(out, era, prepared.list_ttl_ms);
+            }
+            Kind::Discover => {
+                out.raw(&prepared.discover);
+                cache_hint(out, era, prepared.list_ttl_ms);
+            }
+            Kind::ListResources => resources::list(x, request, era, out)?,
+            Kind::ListTemplates => {
+                refuse_cursor(request)?;
+                resources::templates(out);
+                cache_hint(out, era, prepared.list_ttl_ms);
+            }
+            Kind::ReadResource => Box::pin(resources::read(x, request, era, out)).await?,
+            Kind::ListPrompts => {
+                refuse_cursor(request)?;
+                prompts::list(out);
+                cache_hint(out, era, prepared.list_ttl_ms);
+            }
+            Kind::GetPrompt => Box::pin(prompts::get(x, request, out)).await?,
+            Kind::Complete => completion::complete(x, request, out)?,
+            Kind::Initialize => {
+                let agreed = agree(request)?;
+                out.raw(r#""protocolVersion":"#).string(agreed.as_str()).raw(",").raw(&prepared.initialize);
+            }
+            Kind::Drill => drill(),
+            // A tool and a subscription are answered where they are told apart.
+            Kind::Ping | Kind::CallTool | Kind::Listen => {}
         }
-        "server/discover" if era.is_modern() => {
-            out.raw(door.snapshot.rendered().discover());
-            cache_hint(out, era, door.snapshot.rendered().list_ttl_ms());
-            Ok(())
-        }
-        "resources/list" => resources::list(request, era, door, out),
-        "resources/templates/list" => {
-            refuse_cursor(request)?;
-            resources::templates(out);
-            cache_hint(out, era, door.snapshot.rendered().list_ttl_ms());
-            Ok(())
-        }
-        "resources/read" => Box::pin(resources::read(request, era, door, out)).await,
-        "prompts/list" => {
-            refuse_cursor(request)?;
-            prompts::list(out);
-            cache_hint(out, era, door.snapshot.rendered().list_ttl_ms());
-            Ok(())
-        }
-        "prompts/get" => Box::pin(prompts::get(request, door, out)).await,
-        "completion/complete" => completion::complete(request, door, out),
-        "initialize" if !era.is_modern() => initialize(request, door, out, log),
-        "ping" if !era.is_modern() => Ok(()),
-        "wakashu/drill" if door.execution.drill() == Drill::Method => drill(),
-        _ => Err(error::method_not_found(era.is_modern())),
+        Ok(())
     }
 }
 
 /// Panics, so that an operator can see that a panic is contained. Only where `WAKASHU_DRILL` is on.
 #[expect(clippy::panic, reason = "what a drill is for")]
-fn drill() -> Result<(), RpcError> {
+fn drill() {
     panic!("this is a drill")
+}
+
+/// Finds the tool that a `tools/call` names.
+pub(super) fn find_tool(request: &Request<'_>) -> Result<&'static Tool, RpcError> {
+    let Some(name) = request.params.name.and_then(string) else {
+        return Err(error::invalid_params("`name` must be a string"));
+    };
+    if matches!(request.params.arguments, Part::Other) {
+        return Err(error::invalid_params("`arguments` must be an object"));
+    }
+    tools::find(&name)
+        .ok_or_else(|| error::invalid_params("Unknown tool: call tools/list to see which exist"))
+}
+
+/// Returns the revision that an `initialize` is answered in.
+pub(super) fn agree(request: &Request<'_>) -> Result<Revision, RpcError> {
+    let asked = request.params.protocol_version.and_then(string);
+    let Some(asked) = asked else {
+        return Err(error::invalid_params("`protocolVersion` must be a string"));
+    };
+    // A revision without `initialize` cannot be agreed on here.
+    let agreed = Revision::parse(&asked).filter(|revision| !revision.is_modern());
+    Ok(agreed.unwrap_or(Revision::NEWEST_LEGACY))
 }
 
 /// Writes how long and by whom a result may be kept; only the modern era knows of it.
@@ -81,70 +194,11 @@ fn refuse_cursor(request: &Request<'_>) -> Result<(), RpcError> {
 }
 
 /// Reads where a paged list goes on.
-pub(super) fn page_offset(request: &Request<'_>, door: &Door<'_>) -> Result<usize, RpcError> {
+pub(super) fn page_offset(x: &Exchange<'_>, request: &Request<'_>) -> Result<usize, RpcError> {
     let Some(raw) = request.params.cursor else { return Ok(0) };
-    let digest = door.snapshot.index().map(|index| index.archive().digest());
+    let digest = x.index().map(|index| index.archive().digest());
     let cursor = string(raw).zip(digest).and_then(|(text, digest)| Cursor::parse(&text, digest));
     cursor
         .map(|cursor| cursor.offset)
         .ok_or_else(|| error::invalid_params("no such cursor: start again without one"))
-}
-
-fn initialize(
-    request: &Request<'_>,
-    door: &Door<'_>,
-    out: &mut Answer,
-    log: &mut RequestLog,
-) -> Result<(), RpcError> {
-    let asked = request.params.protocol_version.and_then(string);
-    let Some(asked) = asked else {
-        return Err(error::invalid_params("`protocolVersion` must be a string"));
-    };
-    // A revision without `initialize` cannot be agreed on here.
-    let agreed = Revision::parse(&asked).filter(|revision| !revision.is_modern());
-    let agreed = agreed.unwrap_or(Revision::NEWEST_LEGACY);
-    log.agreed = Some(agreed);
-    log.era = agreed.as_str();
-    out.raw(r#""protocolVersion":"#)
-        .string(agreed.as_str())
-        .raw(",")
-        .raw(door.snapshot.rendered().initialize());
-    Ok(())
-}
-
-async fn call_tool(
-    request: &Request<'_>,
-    door: &Door<'_>,
-    out: &mut Answer,
-    log: &mut RequestLog,
-) -> Result<(), RpcError> {
-    let Some(name) = request.params.name.and_then(string) else {
-        return Err(error::invalid_params("`name` must be a string"));
-    };
-    if matches!(request.params.arguments, Part::Other) {
-        return Err(error::invalid_params("`arguments` must be an object"));
-    }
-    let Some(tool) = tools::find(&name) else {
-        return Err(error::invalid_params("Unknown tool: call tools/list to see which exist"));
-    };
-    log.tool = Some(tool.name);
-    let mark = out.mark();
-    let caller = Caller {
-        snapshot: door.snapshot,
-        picture_base: door.picture_base,
-        scope: door.scope,
-        form: Form::Result,
-        time_limit: None,
-    };
-    if let Err(error) = door.execution.call(tool, request.params.arguments.members(), caller, out).await {
-        log.error = Some(error.code());
-        error.report(tool.name, door.request_id);
-        if matches!(error, ToolError::Authorization) {
-            return Err(error::not_covered());
-        }
-        out.rewind(mark);
-        let sentence = error.sentence(door.request_id);
-        out.raw(r#""isError":true,"content":[{"type":"text","text":"#).string(&sentence).raw("}]");
-    }
-    Ok(())
 }

@@ -3,9 +3,10 @@
 use wakashu_archive::{ArchivedRound, RankRange};
 
 use crate::entries::{self, Held, Links, MAX_ENTRY_CHARACTERS};
-use crate::mcp::Door;
+use crate::exchange::Exchange;
+use crate::fault::ToolError;
+use crate::mcp::Refused;
 use crate::mcp::error::{self, RpcError};
-use crate::mcp::resources::failed;
 use crate::served::index::Index;
 use crate::served::snapshot::shortened;
 use crate::text::Answer;
@@ -89,22 +90,22 @@ pub(super) fn list(out: &mut Answer) {
     out.raw("]");
 }
 
-pub(super) async fn get(request: &Request<'_>, door: &Door<'_>, out: &mut Answer) -> Result<(), RpcError> {
+pub(super) async fn get(x: &Exchange<'_>, request: &Request<'_>, out: &mut Answer) -> Result<(), Refused> {
     let name = request.params.name.and_then(string);
-    let Some(name) = name else { return Err(error::invalid_params("`name` must be a string")) };
-    let Some(prompt) = find(&name) else { return Err(error::invalid_params("Unknown prompt")) };
+    let Some(name) = name else { return Err(error::invalid_params("`name` must be a string").into()) };
+    let Some(prompt) = find(&name) else { return Err(error::invalid_params("Unknown prompt").into()) };
     if matches!(request.params.arguments, Part::Other) {
-        return Err(error::invalid_params("`arguments` must be an object"));
+        return Err(error::invalid_params("`arguments` must be an object").into());
     }
     let given = request.params.arguments.members();
     for argument in prompt.arguments.iter().filter(|argument| argument.required) {
         if given.string(argument.name).is_none_or(|value| value.trim().is_empty()) {
-            return Err(error::invalid_params(format!("the argument `{}` is required", argument.name)));
+            return Err(error::invalid_params(format!("the argument `{}` is required", argument.name)).into());
         }
     }
-    let Some(index) = door.snapshot.index() else { return Err(error::index_unavailable()) };
+    let Some(index) = x.index() else { return Err(error::index_unavailable().into()) };
     let round = find_round(index, &given.string("round").unwrap_or_default())?;
-    let mut poems = Poems { out, index, door };
+    let mut poems = Poems { out, index, base: x.base() };
     match prompt.name {
         "present_round" => {
             let style = given.string("style").unwrap_or_default();
@@ -117,7 +118,7 @@ pub(super) async fn get(request: &Request<'_>, door: &Door<'_>, out: &mut Answer
             let (first, last) = round.rank_bounds().unwrap_or((1, 1));
             poems.begin(prompt, &format!(
                 "「{}」{}の上位の歌を、順位ごとに歌を引きながら紹介してください。{style}\n\n以下は歌のデータです。",
-                door.snapshot.title(), shortened(&round.title, MAX_ROUND_CHARACTERS)
+                x.served.title(), shortened(&round.title, MAX_ROUND_CHARACTERS)
             ));
             let last = last.min(first.saturating_add(MAX_ENTRIES - 1));
             poems.add(round, &format!("{first}-{last}"), MAX_ENTRY_CHARACTERS).await?;
@@ -152,7 +153,7 @@ fn find_round<'a>(index: &'a Index, title: &str) -> Result<&'a ArchivedRound, Rp
 struct Poems<'a, 'b> {
     out: &'b mut Answer,
     index: &'a Index,
-    door: &'a Door<'a>,
+    base: Option<&'a str>,
 }
 
 impl Poems<'_, '_> {
@@ -162,21 +163,21 @@ impl Poems<'_, '_> {
     }
 
     /// Adds one poem, of at most `most` characters.
-    async fn add_one(&mut self, round: &ArchivedRound, rank: &str, most: usize) -> Result<(), RpcError> {
+    async fn add_one(&mut self, round: &ArchivedRound, rank: &str, most: usize) -> Result<(), Refused> {
         match RankRange::parse(rank) {
             Ok(range) if range.first() == range.last() => self.add(round, rank, most).await,
-            _ => Err(error::invalid_params("a rank is a whole number from 1")),
+            _ => Err(error::invalid_params("a rank is a whole number from 1").into()),
         }
     }
 
-    async fn add(&mut self, round: &ArchivedRound, ranks: &str, most: usize) -> Result<(), RpcError> {
+    async fn add(&mut self, round: &ArchivedRound, ranks: &str, most: usize) -> Result<(), Refused> {
         let range =
             RankRange::parse(ranks).map_err(|_| error::invalid_params("a rank is a whole number from 1"))?;
-        let links = Links::new(self.door.picture_base, round);
+        let links = Links::new(self.base, round);
         let selection = entries::select(self.index, round, range, false, &links).await;
-        let selection = selection.map_err(|error| failed(&error, self.door))?;
+        let selection = selection.map_err(ToolError::from)?;
         if selection.entries.is_empty() {
-            return Err(error::invalid_params("no such rank in this round"));
+            return Err(error::invalid_params("no such rank in this round").into());
         }
         for held in &selection.entries {
             let Some(entry) = Held::entry(held) else { continue };

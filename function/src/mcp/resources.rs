@@ -3,8 +3,9 @@
 use wakashu_archive::{ArchivedRound, Date, Period, Rank};
 
 use crate::entries;
-use crate::fault::Detail;
-use crate::mcp::Door;
+use crate::exchange::Exchange;
+use crate::fault::ToolError;
+use crate::mcp::Refused;
 use crate::mcp::error::{self, RpcError};
 use crate::mcp::methods::{cache_hint, page_offset};
 use crate::served::cursor::Cursor;
@@ -70,19 +71,19 @@ pub(super) fn templates(out: &mut Answer) {
 }
 
 pub(super) fn list(
+    x: &Exchange<'_>,
     request: &Request<'_>,
     era: Era,
-    door: &Door<'_>,
     out: &mut Answer,
 ) -> Result<(), RpcError> {
-    let offset = page_offset(request, door)?;
+    let offset = page_offset(x, request)?;
     out.raw(r#""resources":["#);
-    if let Some(index) = door.snapshot.index() {
+    if let Some(index) = x.index() {
         let all = &index.archive().root().rounds;
         // The list of rounds is the first resource, so round N is resource N + 1.
         let mut written = 0;
         if offset == 0 {
-            write_list_of_rounds(out, index, door);
+            write_list_of_rounds(out, index, x);
             written += 1;
         }
         for round in all.iter().skip(offset.saturating_sub(1)).take(PAGE_RESOURCES - written) {
@@ -98,18 +99,18 @@ pub(super) fn list(
     } else {
         out.raw("]");
     }
-    cache_hint(out, era, door.snapshot.rendered().list_ttl_ms());
+    cache_hint(out, era, x.served.prepared().list_ttl_ms);
     Ok(())
 }
 
 /// Lists the list of rounds, the one resource whose size is known without reading pages.
-fn write_list_of_rounds(out: &mut Answer, index: &Index, door: &Door<'_>) {
-    let title = door.snapshot.title();
+fn write_list_of_rounds(out: &mut Answer, index: &Index, x: &Exchange<'_>) {
+    let title = x.served.title();
     let size = rounds_json(title, index.archive().root().rounds.iter(), None).len();
     out.raw(r#"{"uri":"#).string(ROUNDS_URI).raw(r#","name":"rounds","title":"回の一覧","description":"#);
     out.string(&format!("「{title}」のすべての回")).raw(r#","mimeType":"application/json","size":"#);
     out.number(size as u64);
-    let published = door.snapshot.loaded().and_then(|loaded| loaded.published_at);
+    let published = x.served.loaded().and_then(|loaded| loaded.published_at);
     write_annotations(out, "1", published.map(|at| at.to_string()));
     out.raw("}");
 }
@@ -185,25 +186,25 @@ fn window(start: &str, end: &str) -> Result<Period, RpcError> {
 }
 
 pub(super) async fn read(
+    x: &Exchange<'_>,
     request: &Request<'_>,
     era: Era,
-    door: &Door<'_>,
     out: &mut Answer,
-) -> Result<(), RpcError> {
+) -> Result<(), Refused> {
     let Some(address) = request.params.uri.and_then(string) else {
-        return Err(error::invalid_params("`uri` must be a string"));
+        return Err(error::invalid_params("`uri` must be a string").into());
     };
     let not_found = || error::resource_not_found(era.is_modern(), &shortened(&address, 1_000));
     if address.len() > MAX_ADDRESS_BYTES {
-        return Err(not_found());
+        return Err(not_found().into());
     }
-    let Some(index) = door.snapshot.index() else { return Err(error::index_unavailable()) };
+    let Some(index) = x.index() else { return Err(error::index_unavailable().into()) };
     let target = parse(&address, index)?.ok_or_else(not_found)?;
     out.raw(r#""contents":["#);
     match target {
         Address::Rounds => {
             let all = index.archive().root().rounds.iter();
-            write_json(out, &address, &rounds_json(door.snapshot.title(), all, None));
+            write_json(out, &address, &rounds_json(x.served.title(), all, None));
         }
         Address::ByDate(window) => {
             let rounds = &index.archive().root().rounds;
@@ -211,18 +212,18 @@ pub(super) async fn read(
                 .iter()
                 .filter(|round| rounds::period(round).is_some_and(|period| period.overlaps(window)));
             let undated = rounds.iter().filter(|round| round.period.is_none()).count();
-            write_json(out, &address, &rounds_json(door.snapshot.title(), matching, Some(undated)));
+            write_json(out, &address, &rounds_json(x.served.title(), matching, Some(undated)));
         }
         Address::Round(round) => {
-            write_round(out, &address, index, round).await.map_err(|error| failed(&error, door))?;
+            write_round(out, &address, index, round).await.map_err(ToolError::from)?;
         }
         Address::Entry(round, rank) => {
-            let held = entries::find(index, round, rank).await.map_err(|error| failed(&error, door))?;
+            let held = entries::find(index, round, rank).await.map_err(ToolError::from)?;
             let held = held.ok_or_else(not_found)?;
             write_entry(out, &address, &held).ok_or_else(not_found)?;
         }
         Address::Picture(round, rank) => {
-            let held = entries::find(index, round, rank).await.map_err(|error| failed(&error, door))?;
+            let held = entries::find(index, round, rank).await.map_err(ToolError::from)?;
             let held = held.ok_or_else(not_found)?;
             let picture = held.entry().and_then(|entry| entry.picture.as_ref()).ok_or_else(not_found)?;
             let room =
@@ -230,7 +231,7 @@ pub(super) async fn read(
             let fitting = [&picture.large, &picture.medium].into_iter().find(|one| one.span().length <= room);
             let rendition = fitting.unwrap_or(&picture.small);
             let stored = index.pictures([rendition]).await.next();
-            let stored = stored.ok_or_else(not_found)?.map_err(|error| failed(&error, door))?;
+            let stored = stored.ok_or_else(not_found)?.map_err(ToolError::from)?;
             out.raw(r#"{"uri":"#)
                 .string(&address)
                 .raw(r#","mimeType":"#)
@@ -241,16 +242,6 @@ pub(super) async fn read(
     out.raw("]");
     cache_hint(out, era, READ_TTL_MS);
     Ok(())
-}
-
-/// Logs why the archive could not be read, and returns what the client may know of it.
-pub(super) fn failed(error: &ReadError, door: &Door<'_>) -> RpcError {
-    tracing::error!(
-        request = door.request_id,
-        detail = Detail::of(error).for_log(),
-        "the archive could not be read"
-    );
-    error::internal(door.request_id)
 }
 
 fn write_json(out: &mut Answer, address: &str, json: &str) {

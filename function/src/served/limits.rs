@@ -9,20 +9,20 @@ pub const MAX_ANSWER_BYTES: usize = 1_000_000;
 
 /// Most pictures in one answer: claude.ai takes 20 images per message
 /// (platform.claude.com/docs/en/build-with-claude/vision; checked 2026-11-16).
-pub const MAX_PICTURES: usize = 20;
+pub(crate) const MAX_PICTURES: usize = 20;
 
 /// Most characters of text in one answer: claude.ai and Claude Desktop cut near 150,000
 /// (anthropics/claude-plugins-official, payload-budgeting.md; checked 2026-11-16).
-pub const MAX_TEXT_CHARACTERS: usize = 100_000;
+pub(crate) const MAX_TEXT_CHARACTERS: usize = 100_000;
 
 /// What the JSON-RPC envelope around a result may take: an id of 256 bytes, the server's name and title.
-pub const ENVELOPE_BYTES: usize = 4_096;
+pub(crate) const ENVELOPE_BYTES: usize = 4_096;
 
 /// What closing remarks (missing ranks, where to go on) may take.
-pub const REMARK_BYTES: usize = 4_096;
+pub(crate) const REMARK_BYTES: usize = 4_096;
 
 /// Most bytes of one entry's text; with this its small picture always fits beside it.
-pub const MAX_ENTRY_TEXT_BYTES: usize = 400_000;
+pub(crate) const MAX_ENTRY_TEXT_BYTES: usize = 400_000;
 
 /// Most bytes of a request body.
 pub const MAX_BODY_BYTES: usize = 1 << 20;
@@ -32,20 +32,20 @@ pub const MAX_BODY_BYTES: usize = 1 << 20;
 pub const MAX_HEAD_BYTES: usize = 64 << 10;
 
 /// Most headers of a request.
-pub const MAX_HEADERS: usize = 100;
+pub(crate) const MAX_HEADERS: usize = 100;
 
 /// Most connections `serve` holds at a time; further ones wait in the kernel's queue.
-pub const MAX_CONNECTIONS: u32 = 1_024;
+pub(crate) const MAX_CONNECTIONS: u32 = 1_024;
 
 /// Most event streams at a time, each of which holds a connection for as long as its client likes: the larger part of
 /// the connections stays for requests.
 pub const MAX_STREAMS: usize = 256;
 
 /// Most messages in one batch (only revision 2025-03-26 has batches).
-pub const MAX_BATCH_MESSAGES: usize = 20;
+pub(crate) const MAX_BATCH_MESSAGES: usize = 20;
 
 /// Most rounds named in a hint.
-pub const MAX_HINT_ROUNDS: usize = 10;
+pub(crate) const MAX_HINT_ROUNDS: usize = 10;
 
 /// Most characters of a title or description that goes into a frame of ours.
-pub const MAX_TITLE_CHARACTERS: usize = 200;
+pub(crate) const MAX_TITLE_CHARACTERS: usize = 200;

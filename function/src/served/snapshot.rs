@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use bytes::Bytes;
 use wakashu_storage::Timestamp;
 
-use crate::mcp::lists::Rendered;
 use crate::served::index::Index;
 use crate::served::limits::MAX_TITLE_CHARACTERS;
-use crate::tools::ToolSet;
 
 /// The collection's title until an archive says otherwise.
-pub const DEFAULT_TITLE: &str = "遠慮したラップトップ和歌集";
+pub(crate) const DEFAULT_TITLE: &str = "遠慮したラップトップ和歌集";
 
 /// Whether there is an index to answer from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +37,7 @@ impl IndexState {
 
 /// An archive that is being served.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_field_names, reason = "what `index_status` calls it")]
 pub struct Loaded {
     /// The archive.
     pub index: Arc<Index>,
@@ -49,6 +49,49 @@ pub struct Loaded {
     pub loaded_at: Timestamp,
 }
 
+/// Fragments of answers that depend on the archive alone, written once for each archive. Whoever prepares them knows what
+/// they say; here they are only kept.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// `"tools":[…]`, spliced into answers: it is the longest of them.
+    pub(crate) tools: Bytes,
+    /// `"supportedVersions":…,"capabilities":…,"instructions":…`
+    pub(crate) discover: String,
+    /// `"capabilities":…,"serverInfo":…,"instructions":…`
+    pub(crate) initialize: String,
+    /// `,"_meta":{…serverInfo…}`
+    pub(crate) stamp: String,
+    /// How long clients may keep lists.
+    pub(crate) list_ttl_ms: u64,
+}
+
+/// What the prepared fragments rest on.
+#[derive(Debug)]
+pub(crate) struct Basis<'a> {
+    pub(crate) title: &'a str,
+    /// Whether an archive is open.
+    pub(crate) is_ready: bool,
+    pub(crate) can_push: bool,
+    pub(crate) tools_off: &'a [&'static str],
+}
+
+/// How the fragments are prepared, and what besides the archive they depend on.
+#[derive(Debug, Clone)]
+pub(crate) struct Preparing {
+    pub(crate) prepare: fn(&Basis<'_>) -> Prepared,
+    /// Whether clients are told of changes.
+    pub(crate) can_push: bool,
+    /// The names of the tools that are switched off.
+    pub(crate) tools_off: Vec<&'static str>,
+}
+
+impl Preparing {
+    fn run(&self, title: &str, is_ready: bool) -> Arc<Prepared> {
+        let (can_push, tools_off) = (self.can_push, self.tools_off.as_slice());
+        Arc::new((self.prepare)(&Basis { title, is_ready, can_push, tools_off }))
+    }
+}
+
 /// What the server knows at one moment.
 #[derive(Debug)]
 pub struct Snapshot {
@@ -56,38 +99,23 @@ pub struct Snapshot {
     loaded: Option<Loaded>,
     stale_since: Option<Timestamp>,
     title: String,
-    disabled: ToolSet,
-    rendered: Rendered,
+    prepared: Arc<Prepared>,
 }
 
 impl Snapshot {
-    /// Returns a snapshot without an archive; the tools in `disabled` are switched off.
-    #[must_use]
-    pub fn empty(configured: bool, can_push: bool, disabled: ToolSet) -> Self {
+    /// Returns a snapshot without an archive.
+    pub(crate) fn empty(configured: bool, preparing: &Preparing) -> Self {
         let title = DEFAULT_TITLE.to_owned();
-        Self {
-            configured,
-            loaded: None,
-            stale_since: None,
-            rendered: Rendered::new(&title, None, can_push, disabled),
-            disabled,
-            title,
-        }
+        Self { configured, loaded: None, stale_since: None, prepared: preparing.run(&title, false), title }
     }
 
     /// Returns a snapshot of an open archive.
-    #[must_use]
-    pub fn ready(
-        index: Arc<Index>,
-        published_at: Option<Timestamp>,
-        can_push: bool,
-        disabled: ToolSet,
-    ) -> Self {
+    pub(crate) fn ready(index: Arc<Index>, published_at: Option<Timestamp>, preparing: &Preparing) -> Self {
         let title = shortened(&index.archive().root().title, MAX_TITLE_CHARACTERS);
         let digest: Arc<str> = index.archive().digest().to_string().into();
-        let rendered = Rendered::new(&title, Some(&digest), can_push, disabled);
+        let prepared = preparing.run(&title, true);
         let loaded = Loaded { index, digest, published_at, loaded_at: SystemTime::now().into() };
-        Self { configured: true, loaded: Some(loaded), stale_since: None, title, disabled, rendered }
+        Self { configured: true, loaded: Some(loaded), stale_since: None, title, prepared }
     }
 
     /// Returns the same archive, marked stale since `since` or fresh again.
@@ -98,8 +126,7 @@ impl Snapshot {
             loaded: self.loaded.clone(),
             stale_since: since,
             title: self.title.clone(),
-            disabled: self.disabled,
-            rendered: self.rendered.clone(),
+            prepared: Arc::clone(&self.prepared),
         }
     }
 
@@ -143,21 +170,15 @@ impl Snapshot {
         &self.title
     }
 
-    /// Returns the tools that are switched off.
-    #[must_use]
-    pub fn disabled(&self) -> ToolSet {
-        self.disabled
-    }
-
-    /// Returns the answers that depend on the archive alone.
-    pub(crate) fn rendered(&self) -> &Rendered {
-        &self.rendered
+    /// Returns the fragments that depend on the archive alone.
+    pub(crate) fn prepared(&self) -> &Prepared {
+        &self.prepared
     }
 }
 
 /// Returns `text`, cut to at most `most` characters.
 #[must_use]
-pub fn shortened(text: &str, most: usize) -> String {
+pub(crate) fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

@@ -8,10 +8,9 @@ use tokio::sync::{Mutex, OnceCell, watch};
 use wakashu_archive::ContentHash;
 use wakashu_storage::{Etag, Fetched, Location, Pointer, ReadStore, StorageError, Timestamp, archive_key};
 
-use crate::fault::Detail;
+use crate::observe::detail::Detail;
 use crate::served::index::{Announced, Index, ReadCache, ReadError};
-use crate::served::snapshot::Snapshot;
-use crate::tools::ToolSet;
+use crate::served::snapshot::{Preparing, Snapshot};
 
 /// The served archive and how to look for a newer one.
 #[derive(Debug)]
@@ -22,8 +21,7 @@ pub struct ArchiveState {
     known: Mutex<Known>,
     cache: Arc<ReadCache>,
     preload_bytes: u64,
-    can_push: bool,
-    disabled: ToolSet,
+    preparing: Preparing,
     changes: watch::Sender<Generation>,
 }
 
@@ -64,18 +62,21 @@ enum RefreshError {
 }
 
 impl ArchiveState {
-    /// Returns the state before anything was read. `can_push` tells whether this door announces changes.
-    #[must_use]
-    pub fn new(location: Option<Location>, cache_bytes: u64, preload_bytes: u64, can_push: bool) -> Self {
+    /// Returns the state before anything was read. `preparing` makes what is written once for each archive.
+    pub(crate) fn new(
+        location: Option<Location>,
+        cache_bytes: u64,
+        preload_bytes: u64,
+        preparing: Preparing,
+    ) -> Self {
         Self {
-            current: ArcSwap::from_pointee(Snapshot::empty(location.is_some(), can_push, ToolSet::default())),
+            current: ArcSwap::from_pointee(Snapshot::empty(location.is_some(), &preparing)),
             location,
             storage: OnceCell::new(),
             known: Mutex::default(),
             cache: Arc::new(ReadCache::new(cache_bytes)),
             preload_bytes,
-            can_push,
-            disabled: ToolSet::default(),
+            preparing,
             changes: watch::Sender::new(Generation::default()),
         }
     }
@@ -87,17 +88,14 @@ impl ArchiveState {
         Self { storage: OnceCell::new_with(Some(storage)), ..self }
     }
 
-    /// Switches tools off. To be called before anything is read.
-    #[must_use]
-    pub fn with_disabled(self, disabled: ToolSet) -> Self {
-        let empty = Snapshot::empty(self.location.is_some(), self.can_push, disabled);
-        Self { current: ArcSwap::from_pointee(empty), disabled, ..self }
+    /// Tells whether this door announces changes.
+    pub(crate) fn can_push(&self) -> bool {
+        self.preparing.can_push
     }
 
-    /// Tells whether this door announces changes.
-    #[must_use]
-    pub fn can_push(&self) -> bool {
-        self.can_push
+    /// Tells whether the tool called `name` is switched off.
+    pub(crate) fn is_off(&self, name: &str) -> bool {
+        self.preparing.tools_off.contains(&name)
     }
 
     /// Returns what is served now. A request keeps to the snapshot it began with.
@@ -122,7 +120,7 @@ impl ArchiveState {
                 let digest = snapshot.loaded().map(|loaded| loaded.digest.to_string());
                 tracing::info!(archive = digest.as_deref().unwrap_or_default(), "serving an archive");
                 let before = self.current.swap(Arc::new(snapshot));
-                let same_tools = before.rendered().tools() == self.current().rendered().tools();
+                let same_tools = before.prepared().tools == self.current().prepared().tools;
                 self.changes.send_modify(|generation| {
                     generation.resources += 1;
                     generation.tools += u64::from(!same_tools);
@@ -179,12 +177,7 @@ impl ArchiveState {
             return Err(RefreshError::OtherArchive { expected, found });
         }
         known.pointer = Some(etag);
-        Ok(Some(Snapshot::ready(
-            Arc::new(index),
-            Some(pointer.current.published_at),
-            self.can_push,
-            self.disabled,
-        )))
+        Ok(Some(Snapshot::ready(Arc::new(index), Some(pointer.current.published_at), &self.preparing)))
     }
 
     /// Looks at one named archive: reopened when its file was replaced, otherwise opened once.
@@ -208,6 +201,6 @@ impl ArchiveState {
             return Ok(None);
         }
         let written = mark.and_then(|mark| mark.modified).map(Timestamp::from);
-        Ok(Some(Snapshot::ready(Arc::new(index), written, self.can_push, self.disabled)))
+        Ok(Some(Snapshot::ready(Arc::new(index), written, &self.preparing)))
     }
 }

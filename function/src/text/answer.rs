@@ -4,14 +4,10 @@
 //! escaped. Short texts are copied into the frame, where one memcpy is cheaper than one more write vector.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::io::IoSlice;
 use std::ops::ControlFlow;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
-use http_body::{Frame, SizeHint};
 use wakashu_archive::{Page, Verified, escape_into};
 
 /// Texts up to this size are copied into the frame instead of being spliced.
@@ -152,12 +148,6 @@ impl Answer {
             splices_sent: 0,
         }
     }
-
-    /// Returns the document as an HTTP body of exactly known length, for those who want `Bytes`.
-    #[must_use]
-    pub fn into_body(self) -> AnswerBody {
-        AnswerBody { remaining: self.len() as u64, pieces: self.into_pieces() }
-    }
 }
 
 /// A finished answer on its way out: all its pieces at once, as they lie.
@@ -232,37 +222,6 @@ impl Buf for AnswerBuf {
                 self.splices_sent += 1;
             }
         }
-    }
-}
-
-/// A finished answer on its way out, in pieces.
-#[derive(Debug)]
-pub struct AnswerBody {
-    pieces: VecDeque<Bytes>,
-    remaining: u64,
-}
-
-impl http_body::Body for AnswerBody {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let piece = self.pieces.pop_front();
-        if let Some(piece) = &piece {
-            self.remaining -= piece.len() as u64;
-        }
-        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.pieces.is_empty()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.remaining)
     }
 }
 

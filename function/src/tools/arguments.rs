@@ -25,7 +25,7 @@ enum Value<'a> {
 
 /// The arguments of one call, in the order of the tool's parameters, defaults filled in.
 #[derive(Debug, Default)]
-pub struct Arguments<'a> {
+pub(crate) struct Arguments<'a> {
     values: Vec<(&'static str, Value<'a>)>,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Arguments<'a> {
 
     /// Returns a text argument.
     #[must_use]
-    pub fn text(&self, name: &str) -> Option<&str> {
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.values.iter().find_map(|(known, value)| match value {
             Value::Text(text) if *known == name => Some(&**text),
             _ => None,
@@ -62,7 +62,7 @@ impl<'a> Arguments<'a> {
 
     /// Returns a whole-number argument.
     #[must_use]
-    pub fn integer(&self, name: &str) -> Option<u64> {
+    pub(crate) fn integer(&self, name: &str) -> Option<u64> {
         self.values.iter().find_map(|(known, value)| match value {
             Value::Integer(number) if *known == name => Some(*number),
             _ => None,

@@ -4,6 +4,7 @@ use wakashu_archive::{Rank, RankRange};
 
 use crate::entries::data::{entry_schema, write_entries};
 use crate::entries::{self, Links};
+use crate::exchange::Scope;
 use crate::fault::ToolError;
 use crate::text::Answer;
 use crate::tools::get_wakashu_ranking::ROUND_TITLE;
@@ -18,6 +19,7 @@ pub(super) static TOOL: Tool = Tool {
     tags: &["和歌", "本歌取り", "画像"],
     examples: &[r#"{"round_title":"第1回","rank":1}"#],
     needs_index: true,
+    needs: Scope::Read,
     parameters: &[
         ROUND_TITLE,
         Parameter {

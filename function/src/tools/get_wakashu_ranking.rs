@@ -4,6 +4,7 @@ use wakashu_archive::{ArchivedRound, RankRange};
 
 use crate::entries::data::{entry_schema, write_entries};
 use crate::entries::{self, Held, Links, Selection, Size};
+use crate::exchange::Scope;
 use crate::fault::ToolError;
 use crate::text::Answer;
 use crate::tools::arguments::refuse_form;
@@ -25,6 +26,7 @@ pub(super) static TOOL: Tool = Tool {
         r#"{"round_title":"2","rank_range":"5","pictures":"none"}"#,
     ],
     needs_index: true,
+    needs: Scope::Read,
     parameters: &[
         ROUND_TITLE,
         Parameter {

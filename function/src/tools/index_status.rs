@@ -1,5 +1,6 @@
 //! `index_status`: what is being served, and how fresh it is. Answers even without an index.
 
+use crate::exchange::Scope;
 use crate::fault::ToolError;
 use crate::served::snapshot::{IndexState, Snapshot, shortened};
 use crate::text::Answer;
@@ -17,6 +18,7 @@ pub(super) static TOOL: Tool = Tool {
     tags: &["状態"],
     examples: &["{}"],
     needs_index: false,
+    needs: Scope::Status,
     parameters: &[],
     pictures: false,
     data_schema: concat!(

@@ -2,6 +2,7 @@
 
 use wakashu_archive::{ArchivedRound, Period};
 
+use crate::exchange::Scope;
 use crate::fault::{Received, ToolError};
 use crate::served::cursor::Cursor;
 use crate::served::snapshot::shortened;
@@ -19,6 +20,7 @@ pub(super) static TOOL: Tool = Tool {
     tags: &["回", "一覧", "編纂時期"],
     examples: &["{}", r#"{"start_date":"2025年4月","end_date":"2025-06-30"}"#, r#"{"limit":10}"#],
     needs_index: true,
+    needs: Scope::Read,
     parameters: &[
         Parameter {
             name: "start_date",

@@ -5,7 +5,9 @@ use std::ops::Range;
 use futures_util::future::try_join_all;
 use wakashu_archive::{ArchivedEntry, ArchivedRound, unescape};
 
-use crate::fault::{Detail, Received, ToolError};
+use crate::exchange::Scope;
+use crate::fault::{Received, ToolError};
+use crate::observe::detail::Detail;
 use crate::served::cursor::Cursor;
 use crate::served::index::{Index, ReadError};
 use crate::served::limits::MAX_TITLE_CHARACTERS;
@@ -32,6 +34,7 @@ pub(super) static TOOL: Tool = Tool {
         r#"{"query":"account:@Laptop","limit":5}"#,
     ],
     needs_index: true,
+    needs: Scope::Read,
     parameters: &[
         Parameter {
             name: "query",

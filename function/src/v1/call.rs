@@ -1,14 +1,12 @@
 //! `POST /v1/tools/call`.
 
-use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
-
 use super::fields::{Fields, refuse};
-use super::{Asked, Failure, write_time, write_timestamp};
-use crate::desk::Caller;
-use crate::fault::{Detail, Received, ToolError};
+use super::{write_time, write_timestamp};
+use crate::desk::Wants;
+use crate::exchange::{Exchange, Owed};
+use crate::fault::{Received, ToolError};
 use crate::text::Answer;
 use crate::tools::{self, Form, Tool};
 use wakashu_wire::Members;
@@ -17,10 +15,10 @@ use wakashu_wire::Members;
 pub(super) const MAX_TIMEOUT_MS: u64 = 3_600_000;
 
 /// Calls a tool and wraps up what it says.
-pub(super) async fn call(asked: &mut Asked<'_>, body: &[u8]) -> Result<Answer, Failure> {
+pub(super) async fn call(x: &mut Exchange<'_>, body: &[u8]) -> Result<Answer, ToolError> {
     let fields = Fields::body(body, &["name", "parameters", "options"])?;
     let Some(name) = fields.text("name")? else {
-        return Err(refuse("name", "ツールの名前を渡してください。", Received::Nothing, "required").into());
+        return Err(refuse("name", "ツールの名前を渡してください。", Received::Nothing, "required"));
     };
     let options = fields.object("options", "options.", &["timeoutMs", "raw"])?;
     let time_limit = options.whole("timeoutMs", 1, MAX_TIMEOUT_MS)?.map(Duration::from_millis);
@@ -32,49 +30,32 @@ pub(super) async fn call(asked: &mut Asked<'_>, body: &[u8]) -> Result<Answer, F
         })?,
     };
     let tool = tools::find(&name).ok_or(ToolError::ToolNotFound)?;
-    asked.tool = Some(tool.name);
-
-    let mut answered = run(asked, tool, &parameters, form, time_limit).await;
-    // As over MCP: an archive gone from storage is looked for once more.
-    if let Some(index) = asked.snapshot.index().filter(|index| index.is_gone()).cloned() {
-        asked.context.state.refresh().await;
-        index.look_again();
-        asked.snapshot = asked.context.state.current();
-        answered = run(asked, tool, &parameters, form, time_limit).await;
-    }
-    match answered {
-        Ok(out) => Ok(out),
-        Err(error) => {
-            error.report(tool.name, &asked.request_id);
-            Err(error.into())
-        }
-    }
+    x.facts.tool = Some(tool.name);
+    let wants = Wants { place: true, time_limit };
+    let call = Call { tool, parameters: &parameters, form };
+    let answered = x.work(wants, &call).await;
+    answered.inspect_err(|error| error.report(Some(tool.name), &x.id))
 }
 
-async fn run(
-    asked: &Asked<'_>,
+/// A call whose body was understood.
+struct Call<'a> {
     tool: &'static Tool,
-    parameters: &Members<'_>,
+    parameters: &'a Members<'a>,
     form: Form,
-    time_limit: Option<Duration>,
-) -> Result<Answer, ToolError> {
-    let caller = Caller {
-        snapshot: &asked.snapshot,
-        picture_base: asked.picture_base(),
-        scope: asked.scope(),
-        form,
-        time_limit,
-    };
-    let mut out = Answer::default();
-    out.raw(r#"{"success":true,"result":"#).raw(if form == Form::Result { "{" } else { "" });
-    let work = asked.context.execution.call(tool, parameters, caller, &mut out);
-    match AssertUnwindSafe(work).catch_unwind().await {
-        Ok(done) => done?,
-        Err(_) => return Err(ToolError::Internal(Detail::note("a tool panicked"))),
+}
+
+impl Owed for Call<'_> {
+    type Done = Answer;
+    type Refused = ToolError;
+
+    async fn work(&self, x: &mut Exchange<'_>) -> Result<Answer, ToolError> {
+        let mut out = Answer::default();
+        out.raw(r#"{"success":true,"result":"#).raw(if self.form == Form::Result { "{" } else { "" });
+        self.tool.call(x, self.parameters, self.form, &mut out).await?;
+        out.raw(if self.form == Form::Result { "}" } else { "" });
+        write_time(&mut out, x.started);
+        write_timestamp(&mut out);
+        out.raw("}");
+        Ok(out)
     }
-    out.raw(if form == Form::Result { "}" } else { "" });
-    write_time(&mut out, asked.started);
-    write_timestamp(&mut out);
-    out.raw("}");
-    Ok(out)
 }

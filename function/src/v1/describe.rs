@@ -1,6 +1,6 @@
 //! A tool as this view shows it.
 
-use super::Asked;
+use crate::exchange::Exchange;
 use crate::text::Answer;
 use crate::tools::{Kind, Parameter, Tool};
 
@@ -8,34 +8,34 @@ use crate::tools::{Kind, Parameter, Tool};
 const AUTHOR: &str = "wakashu";
 
 /// Writes what a list shows of a tool, without the closing brace.
-fn write_summary(out: &mut Answer, tool: &Tool, asked: &Asked<'_>) {
+fn write_summary(out: &mut Answer, tool: &Tool, x: &Exchange<'_>) {
     out.raw(r#"{"name":"#).string(tool.name).raw(r#","title":"#).string(tool.title);
-    out.raw(r#","description":"#).string(&description(tool, asked));
+    out.raw(r#","description":"#).string(&description(tool, x));
     out.raw(r#","version":"#).string(tool.version).raw(r#","category":"#).string(tool.category);
     out.raw(r#","tags":["#);
     write_strings(out, tool.tags);
     out.raw(r#"],"author":"#).string(AUTHOR);
-    match tool.unavailable(&asked.snapshot) {
+    match tool.unavailable(x) {
         None => {
             out.raw(r#","enabled":true"#);
         }
         Some(reason) => {
             out.raw(r#","enabled":false,"reason":{"code":"#).string(reason.code());
-            out.raw(r#","message":"#).string(&reason.sentence(&asked.request_id)).raw("}");
+            out.raw(r#","message":"#).string(&reason.sentence(&x.id)).raw("}");
         }
     }
-    out.raw(r#","registeredAt":"#).string(&asked.context.started_at.to_string());
+    out.raw(r#","registeredAt":"#).string(&x.core.started_at.to_string());
 }
 
 /// Writes a tool as a list shows it.
-pub(super) fn write_listed(out: &mut Answer, tool: &Tool, asked: &Asked<'_>) {
-    write_summary(out, tool, asked);
+pub(super) fn write_listed(out: &mut Answer, tool: &Tool, x: &Exchange<'_>) {
+    write_summary(out, tool, x);
     out.raw("}");
 }
 
 /// Writes everything the registry knows of a tool.
-pub(super) fn write_whole(out: &mut Answer, tool: &Tool, asked: &Asked<'_>) {
-    write_summary(out, tool, asked);
+pub(super) fn write_whole(out: &mut Answer, tool: &Tool, x: &Exchange<'_>) {
+    write_summary(out, tool, x);
     out.raw(r#","examples":["#).raw(&tool.examples.join(",")).raw(r#"],"inputSchema":"#);
     tool.write_input_schema(out);
     out.raw(r#","dataSchema":"#).raw(tool.data_schema).raw(r#","parameters":["#);
@@ -47,8 +47,8 @@ pub(super) fn write_whole(out: &mut Answer, tool: &Tool, asked: &Asked<'_>) {
 }
 
 /// Returns a tool's description, with the collection's title in it.
-pub(super) fn description(tool: &Tool, asked: &Asked<'_>) -> String {
-    tool.description.replace("{title}", asked.snapshot.title())
+pub(super) fn description(tool: &Tool, x: &Exchange<'_>) -> String {
+    tool.description.replace("{title}", x.served.title())
 }
 
 fn write_parameter(out: &mut Answer, parameter: &Parameter) {

@@ -2,7 +2,7 @@
 
 use super::describe::{description, write_listed, write_whole};
 use super::fields::{Fields, Query, refuse};
-use super::{Asked, Failure};
+use crate::exchange::Exchange;
 use crate::fault::{Received, ToolError};
 use crate::text::Answer;
 use crate::tools::{self, TOOLS, Tool};
@@ -17,8 +17,8 @@ pub(super) const SEARCH_LIMIT: u64 = 20;
 pub(super) const MAX_QUERY_CHARACTERS: usize = 200;
 
 /// Lists the tools, also those that are switched off or wait for an index.
-pub(super) fn list(asked: &Asked<'_>) -> Result<Answer, Failure> {
-    let query = Query::new(asked.parts.uri.query());
+pub(super) fn list(x: &Exchange<'_>, query: Option<&str>) -> Result<Answer, ToolError> {
+    let query = Query::new(query);
     let (category, tag) = (query.text("category"), query.text("tag"));
     let enabled = query.flag("enabled")?;
     let page = query.whole("page", 1, 1, MAX_PAGE)?;
@@ -27,14 +27,14 @@ pub(super) fn list(asked: &Asked<'_>) -> Result<Answer, Failure> {
         .into_iter()
         .filter(|tool| category.as_deref().is_none_or(|category| tool.category == category))
         .filter(|tool| tag.as_deref().is_none_or(|tag| tool.tags.contains(&tag)))
-        .filter(|tool| enabled.is_none_or(|enabled| tool.unavailable(&asked.snapshot).is_none() == enabled))
+        .filter(|tool| enabled.is_none_or(|enabled| tool.unavailable(x).is_none() == enabled))
         .collect();
     let total = found.len() as u64;
     let from = usize::try_from((page - 1) * limit).unwrap_or(usize::MAX);
     let shown = found.into_iter().skip(from).take(usize::try_from(limit).unwrap_or(usize::MAX));
     let mut out = Answer::default();
     out.raw(r#"{"tools":["#);
-    write_all(&mut out, shown, asked);
+    write_all(&mut out, shown, x);
     out.raw(r#"],"pagination":{"page":"#).number(page).raw(r#","limit":"#).number(limit);
     out.raw(r#","total":"#).number(total);
     out.raw(r#","totalPages":"#).number(total.div_ceil(limit)).raw("}}");
@@ -42,24 +42,24 @@ pub(super) fn list(asked: &Asked<'_>) -> Result<Answer, Failure> {
 }
 
 /// Shows one tool.
-pub(super) fn one(asked: &Asked<'_>, name: &str) -> Result<Answer, Failure> {
+pub(super) fn one(x: &Exchange<'_>, name: &str) -> Result<Answer, ToolError> {
     let tool = tools::find(name).ok_or(ToolError::ToolNotFound)?;
     let mut out = Answer::default();
-    write_whole(&mut out, tool, asked);
+    write_whole(&mut out, tool, x);
     Ok(out)
 }
 
 /// Finds tools by a part of their name, title, description or tags.
-pub(super) fn search(asked: &Asked<'_>, body: &[u8]) -> Result<Answer, Failure> {
+pub(super) fn search(x: &Exchange<'_>, body: &[u8]) -> Result<Answer, ToolError> {
     let fields = Fields::body(body, &["query", "filters", "limit"])?;
     let query = fields.text("query")?.unwrap_or_default();
     let wanted = query.trim().to_lowercase();
     if wanted.is_empty() {
-        return Err(refuse("query", "探す言葉を渡してください。", Received::Nothing, "required").into());
+        return Err(refuse("query", "探す言葉を渡してください。", Received::Nothing, "required"));
     }
     if query.chars().count() > MAX_QUERY_CHARACTERS {
         let expected = format!("{MAX_QUERY_CHARACTERS}文字以内で渡してください。");
-        return Err(refuse("query", &expected, Received::Text, "length").into());
+        return Err(refuse("query", &expected, Received::Text, "length"));
     }
     let filters = fields.object("filters", "filters.", &["category", "tags"])?;
     let (category, tags) = (filters.text("category")?, filters.texts("tags")?);
@@ -71,20 +71,20 @@ pub(super) fn search(asked: &Asked<'_>, body: &[u8]) -> Result<Answer, Failure> 
         .filter(|tool| {
             let texts = [tool.name, tool.title].into_iter().chain(tool.tags.iter().copied());
             texts.into_iter().any(|text| text.to_lowercase().contains(&wanted))
-                || description(tool, asked).to_lowercase().contains(&wanted)
+                || description(tool, x).to_lowercase().contains(&wanted)
         })
         .collect();
     let mut out = Answer::default();
     out.raw(r#"{"query":"#).string(&query).raw(r#","total":"#).number(found.len() as u64);
     out.raw(r#","results":["#);
-    write_all(&mut out, found.into_iter().take(usize::try_from(limit).unwrap_or(usize::MAX)), asked);
+    write_all(&mut out, found.into_iter().take(usize::try_from(limit).unwrap_or(usize::MAX)), x);
     out.raw("]}");
     Ok(out)
 }
 
-fn write_all<'a>(out: &mut Answer, tools: impl Iterator<Item = &'a Tool>, asked: &Asked<'_>) {
+fn write_all<'a>(out: &mut Answer, tools: impl Iterator<Item = &'a Tool>, x: &Exchange<'_>) {
     for (at, tool) in tools.enumerate() {
         out.raw(if at == 0 { "" } else { "," });
-        write_listed(out, tool, asked);
+        write_listed(out, tool, x);
     }
 }

@@ -4,8 +4,8 @@ mod schemas;
 
 use serde_json::{Map, Value, json};
 
-use super::Asked;
 use super::listing::{LIST_LIMIT, MAX_LIMIT, MAX_PAGE};
+use crate::exchange::Exchange;
 use crate::text::Answer;
 
 /// What the document says of a status, beyond the success of it.
@@ -24,20 +24,18 @@ const STATUSES: [(&str, &str); 11] = [
 ];
 
 /// Writes the document.
-pub(super) fn write(asked: &Asked<'_>) -> Answer {
+pub(super) fn write(x: &Exchange<'_>, with_tokens: bool) -> Answer {
     let mut document = json!({
         "openapi": "3.1.0",
         "info": {
-            "title": asked.snapshot.title(),
+            "title": x.served.title(),
             "description": "The tools of the collection over plain HTTP. The same tools speak MCP at `/mcp`.",
             "version": env!("CARGO_PKG_VERSION"),
         },
         "paths": paths(),
-        "components": { "schemas": schemas::all(asked) },
+        "components": { "schemas": schemas::all(x) },
     });
-    if !asked.context.tokens.is_empty()
-        && let Some(document) = document.as_object_mut()
-    {
+    if with_tokens && let Some(document) = document.as_object_mut() {
         document.insert("security".to_owned(), json!([{ "token": [] }]));
         if let Some(components) = document.get_mut("components").and_then(Value::as_object_mut) {
             let scheme = json!({ "token": { "type": "http", "scheme": "bearer" } });

@@ -64,7 +64,7 @@ impl Access {
 
 /// Tells whether a host name, without its port, means this machine.
 #[must_use]
-pub fn is_loopback(name: &str) -> bool {
+pub(crate) fn is_loopback(name: &str) -> bool {
     matches!(name, "127.0.0.1" | "[::1]") || name.eq_ignore_ascii_case("localhost")
 }
 

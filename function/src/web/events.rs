@@ -1,24 +1,39 @@
 //! Server-sent events: the stream behind `subscriptions/listen`.
 
-use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::Body;
 use bytes::Bytes;
-use futures_util::stream;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
-use http::{HeaderValue, Response};
-use http_body::Frame;
-use http_body_util::StreamBody;
+use futures_util::stream::{self, BoxStream, StreamExt as _};
+use http::HeaderValue;
+use http::header::{CACHE_CONTROL, HeaderName};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use crate::exchange::Context;
+use crate::exchange::Core;
 use crate::mcp::subscriptions::Subscription;
 use crate::served::state::Generation;
 use crate::text::Answer;
+use crate::web::reply::{Payload, Reply};
 
 /// How often a quiet stream shows that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// A stream of events.
+pub struct Events(BoxStream<'static, Bytes>);
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Events(..)")
+    }
+}
+
+impl Events {
+    pub(super) fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        self.0.poll_next_unpin(context)
+    }
+}
 
 /// A stream under way.
 struct Listening {
@@ -36,27 +51,20 @@ enum State {
     Closed,
 }
 
-/// Returns a response that tells its client of changes until either side closes it. `place` is its place among the
-/// streams.
-pub(super) fn stream(
-    context: &Context,
-    subscription: Subscription,
-    place: OwnedSemaphorePermit,
-) -> Response<Body> {
-    let changes = context.state.changes();
+/// Returns a reply that tells its client of changes until either side closes it. `place` is its place among the streams.
+pub(super) fn stream(core: &Core, subscription: Subscription, place: OwnedSemaphorePermit) -> Reply {
+    let changes = core.state.changes();
     let seen = *changes.borrow();
-    let closing = context.closing();
+    let closing = core.closing();
     let listening = Listening { subscription, changes, closing, seen, state: State::Opening, _place: place };
-    let frames = stream::unfold(listening, async |mut listening| {
+    let events = stream::unfold(listening, async |mut listening| {
         let events = listening.next().await?;
-        Some((Ok::<_, Infallible>(Frame::data(events)), listening))
+        Some((events, listening))
     });
-    let mut response = Response::new(Body::new(StreamBody::new(Box::pin(frames))));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    response
+    let body = Payload::Events(Box::pin(Events(events.boxed())));
+    let reply = Reply { status: 200, media: Some("text/event-stream"), more: None, body };
+    let reply = reply.with(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    reply.with(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"))
 }
 
 impl Listening {

@@ -1,128 +1,104 @@
 //! `GET /pictures/{round}/{rank}`: the picture itself, for people who follow a link.
 
-use std::sync::Arc;
-
-use axum::Extension;
-use axum::body::Body;
-use axum::extract::{Path, RawQuery, State};
 use bytes::Bytes;
-use http::header::{
-    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS,
-};
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, X_CONTENT_TYPE_OPTIONS};
+use http::request::Parts;
+use http::{HeaderValue, Method};
 use wakashu_archive::{ArchiveError, ArchivedRendition, Damage, Part, Rank, decode_picture};
 
+use crate::desk::Wants;
 use crate::entries;
-use crate::exchange::Context;
-use crate::fault::Detail;
+use crate::exchange::{Exchange, Owed};
+use crate::fault::ToolError;
 use crate::served::index::{Index, ReadError};
 use crate::served::limits::MAX_ANSWER_BYTES;
-use crate::web::{GivenId, plain};
+use crate::served::uri;
+use crate::web::conditional;
+use crate::web::refusal::Refusal;
+use crate::web::reply::{Payload, Reply};
+use crate::web::routes::Route;
 
 /// A link with a matching `v` names bytes that never change.
 const FOREVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const A_WHILE: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
-pub(super) async fn serve(
-    State(context): State<Arc<Context>>,
-    method: Method,
-    path: Result<Path<(String, String)>, axum::extract::rejection::PathRejection>,
-    RawQuery(query): RawQuery,
-    Extension(GivenId(request_id)): Extension<GivenId>,
-    headers: HeaderMap,
-) -> Response<Body> {
-    if context.access.check(&headers).is_err() {
-        return plain(StatusCode::FORBIDDEN, "this Host or Origin is not answered here");
-    }
-    let Ok(Path((round, rank))) = path else {
-        return plain(StatusCode::BAD_REQUEST, "the path is not UTF-8");
+pub(super) async fn answer(x: &mut Exchange<'_>, route: &Route, parts: &Parts) -> Reply {
+    let mut segments = route.path.segments(parts.uri.path()).map(uri::decode);
+    let (Some(Some(round)), Some(Some(rank))) = (segments.next(), segments.next()) else {
+        return Reply::plain(400, "the path is not UTF-8");
     };
-    let query = query.unwrap_or_default();
-    let snapshot = context.state.current();
-    let Some(index) = snapshot.index() else {
-        return plain(StatusCode::SERVICE_UNAVAILABLE, "no archive is loaded; try again later");
-    };
-    let mut answered = answer(index, &round, &rank, &query, &method, &headers).await;
-    if index.is_gone() {
-        context.state.refresh().await;
-        index.look_again();
-        if let Some(index) = context.state.current().index() {
-            answered = answer(index, &round, &rank, &query, &method, &headers).await;
+    let asked = Asked { round: &round, rank: &rank, parts };
+    match x.work(Wants::PLACE, &asked).await {
+        Ok(reply) => reply,
+        Err(ToolError::Execution(detail)) => {
+            let fault = ToolError::Execution(detail);
+            fault.report(None, &x.id);
+            x.facts.error = Some(fault.code());
+            Reply::plain(503, "this picture cannot be read at the moment; try again later")
         }
-    }
-    match answered {
-        Ok(response) => response,
-        Err(error) => {
-            tracing::error!(
-                request = &*request_id,
-                detail = Detail::of(&error).for_log(),
-                "a picture could not be read"
-            );
-            plain(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "this picture cannot be read at the moment; try again later",
-            )
+        Err(fault) => {
+            fault.report(None, &x.id);
+            Refusal::Fault(fault).in_form(x, route.form)
         }
     }
 }
 
-async fn answer(
-    index: &Index,
-    round: &str,
-    rank: &str,
-    query: &str,
-    method: &Method,
-    headers: &HeaderMap,
-) -> Result<Response<Body>, ReadError> {
-    let missing = || Ok(plain(StatusCode::NOT_FOUND, "no such picture"));
-    let Ok(rank) = rank.parse().map(Rank::get) else { return missing() };
-    let Some(round) = index.archive().find_round(round) else { return missing() };
-    let Some(held) = entries::find(index, round, rank).await? else { return missing() };
-    let Some(picture) = held.entry().and_then(|entry| entry.picture.as_ref()) else { return missing() };
+/// A picture that is asked for.
+struct Asked<'a> {
+    round: &'a str,
+    rank: &'a str,
+    parts: &'a Parts,
+}
 
-    let parameter = |name: &str| {
-        query
-            .split('&')
-            .filter_map(|pair| pair.split_once('='))
-            .find(|(key, _)| *key == name)
-            .map(|(_, value)| value)
-    };
-    let (rendition, is_original) = match parameter("rendition") {
-        None | Some("large") => (&picture.large, false),
-        Some("medium") => (&picture.medium, false),
-        Some("small") => (&picture.small, false),
-        Some("original") => match picture.original.as_ref() {
-            Some(original) => (original, true),
-            None => return Ok(plain(StatusCode::NOT_FOUND, "this archive was built without originals")),
-        },
-        Some(_) => {
-            return Ok(plain(StatusCode::BAD_REQUEST, "rendition is large, medium, small or original"));
+impl Owed for Asked<'_> {
+    type Done = Reply;
+    type Refused = ToolError;
+
+    async fn work(&self, x: &mut Exchange<'_>) -> Result<Reply, ToolError> {
+        let Some(index) = x.index() else {
+            return Ok(Reply::plain(503, "no archive is loaded; try again later"));
+        };
+        let missing = || Ok(Reply::plain(404, "no such picture"));
+        let Ok(rank) = self.rank.parse().map(Rank::get) else { return missing() };
+        let Some(round) = index.archive().find_round(self.round) else { return missing() };
+        let Some(held) = entries::find(index, round, rank).await? else { return missing() };
+        let Some(picture) = held.entry().and_then(|entry| entry.picture.as_ref()) else { return missing() };
+        let (rendition, is_original) = match self.parameter("rendition") {
+            None | Some("large") => (&picture.large, false),
+            Some("medium") => (&picture.medium, false),
+            Some("small") => (&picture.small, false),
+            Some("original") => match picture.original.as_ref() {
+                Some(original) => (original, true),
+                None => return Ok(Reply::plain(404, "this archive was built without originals")),
+            },
+            Some(_) => return Ok(Reply::plain(400, "rendition is large, medium, small or original")),
+        };
+        let etag = format!("\"{}\"", rendition.hash());
+        let lasting = self.parameter("v") == Some(rendition.hash().to_short_hex().as_str());
+        let named = |reply: Reply| {
+            let reply = reply.with(CACHE_CONTROL, if lasting { FOREVER } else { A_WHILE });
+            conditional::tagged(reply, &etag)
+        };
+        if conditional::is_known(&self.parts.headers, &etag) {
+            return Ok(named(Reply::empty(304)));
         }
-    };
-    let etag = format!("\"{}\"", rendition.hash());
-    let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    let known = known.flat_map(|value| value.split(',')).map(|tag| tag.trim().trim_start_matches("W/"));
-    let unchanged = known.into_iter().any(|tag| tag == etag || tag == "*");
+        let mut reply = named(Reply { media: Some(rendition.media_type().as_str()), ..Reply::empty(200) });
+        reply = reply.with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        if self.parts.method == Method::HEAD {
+            return Ok(reply.with(CONTENT_LENGTH, rendition.file_bytes.to_native()));
+        }
+        let body = Payload::Bytes(bytes_of(index, rendition, is_original).await?);
+        Ok(Reply { body, ..reply })
+    }
+}
 
-    let mut response = Response::new(Body::empty());
-    let lasting = parameter("v") == Some(rendition.hash().to_short_hex().as_str());
-    response.headers_mut().insert(CACHE_CONTROL, if lasting { FOREVER } else { A_WHILE });
-    if let Ok(etag) = HeaderValue::from_str(&etag) {
-        response.headers_mut().insert(ETAG, etag);
+impl Asked<'_> {
+    /// Returns a parameter of the query.
+    fn parameter(&self, name: &str) -> Option<&str> {
+        let pairs = self.parts.uri.query().unwrap_or_default().split('&');
+        let mut pairs = pairs.filter_map(|pair| pair.split_once('='));
+        pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
     }
-    if unchanged {
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        return Ok(response);
-    }
-    let media_type = HeaderValue::from_static(rendition.media_type().as_str());
-    response.headers_mut().insert(CONTENT_TYPE, media_type);
-    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if method == Method::HEAD {
-        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(rendition.file_bytes.to_native()));
-    } else {
-        *response.body_mut() = Body::from(bytes_of(index, rendition, is_original).await?);
-    }
-    Ok(response)
 }
 
 /// Returns the picture file. Only here is base64 decoded.

@@ -1,105 +1,174 @@
-//! What a response is made of.
+//! What is sent back over HTTP.
 
+use std::convert::Infallible;
 use std::io::IoSlice;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use axum::body::Body;
 use bytes::{Buf, Bytes};
-use http_body::{Frame, SizeHint};
+use http::header::{CONTENT_TYPE, HeaderName};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
 
+use crate::exchange::Weighed;
 use crate::text::{Answer, AnswerBuf};
+use crate::web::events::Events;
+
+/// An answer before it is sealed.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    /// The `Content-Type`; none where there is no body.
+    pub(crate) media: Option<&'static str>,
+    /// Further headers.
+    pub(crate) more: Option<Box<HeaderMap>>,
+    pub(crate) body: Payload,
+}
+
+impl Reply {
+    pub(crate) fn empty(status: u16) -> Self {
+        Self { status, media: None, more: None, body: Payload::Empty }
+    }
+
+    pub(crate) fn json(status: u16, answer: Answer) -> Self {
+        Self { status, media: Some("application/json"), more: None, body: Payload::Answer(answer) }
+    }
+
+    /// A short answer in plain text, for people and for paths that are not the protocol's.
+    pub(crate) fn plain(status: u16, text: &'static str) -> Self {
+        let body = Payload::Bytes(Bytes::from_static(text.as_bytes()));
+        Self { status, media: Some("text/plain; charset=utf-8"), more: None, body }
+    }
+
+    /// Adds a header.
+    pub(crate) fn with(mut self, name: HeaderName, value: impl Into<HeaderValue>) -> Self {
+        self.more.get_or_insert_default().insert(name, value.into());
+        self
+    }
+
+    pub(crate) fn into_response(self) -> Response<Payload> {
+        let mut response = Response::new(self.body);
+        *response.status_mut() =
+            StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        if let Some(more) = self.more {
+            *response.headers_mut() = *more;
+        }
+        if let Some(media) = self.media {
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media));
+        }
+        response
+    }
+}
+
+impl Weighed for Reply {
+    fn bytes(&self) -> usize {
+        // Pictures are not bound by the budget of an answer.
+        if let Payload::Answer(answer) = &self.body { answer.len() } else { 0 }
+    }
+}
 
 /// The body of a response. Most are answers: these go out as one buffer, without a box around them or a count of who
 /// holds which piece.
 #[derive(Debug)]
-pub enum ResponseBody {
+pub enum Payload {
+    /// Nothing, or nothing more.
+    Empty,
     /// An answer, until it is taken.
-    Answer(Option<Answer>),
-    /// Anything else.
-    Other(Body),
+    Answer(Answer),
+    /// Bytes, until they are taken.
+    Bytes(Bytes),
+    /// Events, for as long as both sides like.
+    Events(Pin<Box<Events>>),
 }
 
-impl ResponseBody {
-    /// Returns it as the router knows bodies.
-    pub(crate) fn into_body(self) -> Body {
+impl Payload {
+    /// Returns the body in pieces, where it is there as a whole: of events none.
+    #[must_use]
+    pub fn into_pieces(self) -> Vec<Bytes> {
         match self {
-            Self::Answer(answer) => answer.map_or_else(Body::empty, |answer| Body::new(answer.into_body())),
-            Self::Other(body) => body,
+            Self::Answer(answer) => answer.into_pieces().into(),
+            Self::Bytes(bytes) => vec![bytes],
+            Self::Empty | Self::Events(_) => Vec::new(),
+        }
+    }
+
+    /// Returns how many bytes it has, as far as that is known.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Empty | Self::Events(_) => 0,
+            Self::Answer(answer) => answer.len(),
+            Self::Bytes(bytes) => bytes.len(),
         }
     }
 }
 
 /// What is written to a connection.
 #[derive(Debug)]
-pub enum ResponseData {
+pub enum PayloadData {
     /// An answer.
     Answer(AnswerBuf),
     /// Anything else.
-    Other(Bytes),
+    Bytes(Bytes),
 }
 
-impl http_body::Body for ResponseBody {
-    type Data = ResponseData;
-    type Error = axum::Error;
+impl Body for Payload {
+    type Data = PayloadData;
+    type Error = Infallible;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<ResponseData>, axum::Error>>> {
-        match self.get_mut() {
-            Self::Answer(answer) => {
-                let data = answer.take().map(|answer| ResponseData::Answer(answer.into_buf()));
-                Poll::Ready(data.map(|data| Ok(Frame::data(data))))
-            }
-            Self::Other(body) => {
-                let polled = Pin::new(body).poll_frame(context);
-                polled.map_ok(|frame| frame.map_data(ResponseData::Other))
-            }
+    ) -> Poll<Option<Result<Frame<PayloadData>, Infallible>>> {
+        let this = self.get_mut();
+        if let Self::Events(events) = this {
+            let polled = events.as_mut().poll_next(context);
+            return polled.map(|events| events.map(|bytes| Ok(Frame::data(PayloadData::Bytes(bytes)))));
         }
+        Poll::Ready(match std::mem::replace(this, Self::Empty) {
+            Self::Answer(answer) => Some(Ok(Frame::data(PayloadData::Answer(answer.into_buf())))),
+            Self::Bytes(bytes) => Some(Ok(Frame::data(PayloadData::Bytes(bytes)))),
+            Self::Empty | Self::Events(_) => None,
+        })
     }
 
     fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Answer(answer) => answer.is_none(),
-            Self::Other(body) => body.is_end_stream(),
-        }
+        matches!(self, Self::Empty)
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Answer(answer) => SizeHint::with_exact(answer.as_ref().map_or(0, Answer::len) as u64),
-            Self::Other(body) => body.size_hint(),
+            Self::Events(_) => SizeHint::default(),
+            other => SizeHint::with_exact(other.len() as u64),
         }
     }
 }
 
-impl Buf for ResponseData {
+impl Buf for PayloadData {
     fn remaining(&self) -> usize {
         match self {
             Self::Answer(answer) => answer.remaining(),
-            Self::Other(bytes) => bytes.remaining(),
+            Self::Bytes(bytes) => bytes.remaining(),
         }
     }
 
     fn chunk(&self) -> &[u8] {
         match self {
             Self::Answer(answer) => answer.chunk(),
-            Self::Other(bytes) => bytes.chunk(),
+            Self::Bytes(bytes) => bytes.chunk(),
         }
     }
 
     fn chunks_vectored<'a>(&'a self, vectors: &mut [IoSlice<'a>]) -> usize {
         match self {
             Self::Answer(answer) => answer.chunks_vectored(vectors),
-            Self::Other(bytes) => bytes.chunks_vectored(vectors),
+            Self::Bytes(bytes) => bytes.chunks_vectored(vectors),
         }
     }
 
     fn advance(&mut self, count: usize) {
         match self {
             Self::Answer(answer) => answer.advance(count),
-            Self::Other(bytes) => bytes.advance(count),
+            Self::Bytes(bytes) => bytes.advance(count),
         }
     }
 }

@@ -1,48 +1,155 @@
-//! Which paths there are, and what may be done with each.
+//! Which paths there are, and everything that holds for each: one table.
 
-/// Returns the methods a path takes, as `Allow` names them; nothing for a path that does not exist.
-pub(crate) fn methods_of(path: &str) -> Option<&'static str> {
-    match path {
-        "/mcp" | "/tools/call" | "/v1/tools/call" | "/v1/tools/search" => Some("POST"),
-        "/" | "/tools" | "/v1/tools" | "/v1/openapi.json" => Some("GET, HEAD"),
-        _ => {
-            let one_tool = path.strip_prefix("/v1/tools/").is_some_and(is_segment);
-            let picture = path.strip_prefix("/pictures/").and_then(|rest| rest.split_once('/'));
-            let picture = picture.is_some_and(|(round, rank)| is_segment(round) && is_segment(rank));
-            (one_tool || picture).then_some("GET, HEAD")
+use crate::exchange::Scope;
+
+/// A path, or several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pattern {
+    /// This path.
+    Exact(&'static str),
+    /// This, and then so many segments, none of them empty.
+    Segments(&'static str, usize),
+    /// This path and whatever lies below it.
+    Below(&'static str),
+    /// Any path.
+    Any,
+}
+
+/// The methods a path takes, as `Allow` names them.
+pub(crate) const GET: &str = "GET, HEAD";
+/// Likewise.
+pub(crate) const POST: &str = "POST";
+
+/// In which form a path answers, also when it refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// JSON-RPC.
+    Rpc,
+    /// The HTTP view's JSON.
+    V1,
+    /// Plain text.
+    Plain,
+}
+
+/// What becomes of a request's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyRule {
+    /// Nobody reads it.
+    Ignored,
+    /// It is read, and must be JSON.
+    Json,
+}
+
+/// Who answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    Mcp,
+    Health,
+    Picture,
+    V1List,
+    V1Tool,
+    V1Search,
+    V1Call,
+    OpenApi,
+    Moved,
+    /// Nobody: there is no such path.
+    Missing,
+}
+
+/// A row of the table.
+#[derive(Debug)]
+pub(crate) struct Route {
+    pub(crate) path: Pattern,
+    /// The methods, as `Allow` names them. A path that does not exist takes them all.
+    pub(crate) methods: &'static str,
+    /// What the log calls it.
+    pub(crate) name: &'static str,
+    /// What a token must be good for; nothing where everyone may ask.
+    pub(crate) needs: Option<Scope>,
+    pub(crate) form: Form,
+    pub(crate) body: BodyRule,
+    /// Whether requests are counted. Health is not: whoever watches must not take a busy server for a dead one.
+    pub(crate) rated: bool,
+    pub(crate) to: Endpoint,
+}
+
+/// A row with a path that answers.
+const fn route(
+    path: Pattern,
+    methods: &'static str,
+    name: &'static str,
+    needs: Option<Scope>,
+    form: Form,
+    to: Endpoint,
+) -> Route {
+    let takes_body = matches!(to, Endpoint::Mcp | Endpoint::V1Search | Endpoint::V1Call);
+    let body = if takes_body { BodyRule::Json } else { BodyRule::Ignored };
+    Route { path, methods, name, needs, form, body, rated: !matches!(to, Endpoint::Health), to }
+}
+
+/// A row with paths that do not exist. Where their neighbours ask for a token they do as well.
+const fn missing(path: Pattern, name: &'static str, needs: Option<Scope>, form: Form) -> Route {
+    route(path, "", name, needs, form, Endpoint::Missing)
+}
+
+const STATUS: Option<Scope> = Some(Scope::Status);
+const READ: Option<Scope> = Some(Scope::Read);
+
+/// All routes. The first whose path fits answers.
+pub(crate) static ROUTES: [Route; 15] = [
+    route(Pattern::Exact("/mcp"), POST, "mcp", STATUS, Form::Rpc, Endpoint::Mcp),
+    route(Pattern::Exact("/"), GET, "health", None, Form::Plain, Endpoint::Health),
+    route(Pattern::Segments("/pictures/", 2), GET, "pictures", READ, Form::Plain, Endpoint::Picture),
+    route(Pattern::Exact("/v1/tools"), GET, "v1/tools", STATUS, Form::V1, Endpoint::V1List),
+    route(Pattern::Exact("/v1/tools/search"), POST, "v1/tools/search", STATUS, Form::V1, Endpoint::V1Search),
+    route(Pattern::Exact("/v1/tools/call"), POST, "v1/tools/call", STATUS, Form::V1, Endpoint::V1Call),
+    route(Pattern::Exact("/v1/openapi.json"), GET, "v1/openapi.json", STATUS, Form::V1, Endpoint::OpenApi),
+    route(Pattern::Segments("/v1/tools/", 1), GET, "v1/tools/{name}", STATUS, Form::V1, Endpoint::V1Tool),
+    route(Pattern::Exact("/tools"), GET, "tools", None, Form::Plain, Endpoint::Moved),
+    route(Pattern::Exact("/tools/call"), POST, "tools", None, Form::Plain, Endpoint::Moved),
+    missing(Pattern::Below("/mcp"), "other", STATUS, Form::Plain),
+    missing(Pattern::Below("/v1"), "v1", STATUS, Form::V1),
+    missing(Pattern::Below("/pictures"), "pictures", STATUS, Form::Plain),
+    missing(Pattern::Below("/tools"), "tools", None, Form::Plain),
+    missing(Pattern::Any, "other", None, Form::Plain),
+];
+
+/// Finds the route of a path. The last row takes them all.
+pub(crate) fn find(path: &str) -> &'static Route {
+    let [first, .., last] = &ROUTES;
+    // Nearly every request is for the first.
+    if first.path.fits(path) {
+        return first;
+    }
+    ROUTES.iter().find(|route| route.path.fits(path)).unwrap_or(last)
+}
+
+impl Pattern {
+    fn fits(self, path: &str) -> bool {
+        match self {
+            Self::Exact(known) => path == known,
+            Self::Segments(before, count) => path.strip_prefix(before).is_some_and(|rest| {
+                rest.split('/').count() == count && rest.split('/').all(|segment| !segment.is_empty())
+            }),
+            Self::Below(root) => {
+                path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            }
+            Self::Any => true,
         }
     }
-}
 
-/// Returns what the log calls a path: none of it is the caller's text.
-pub(super) fn name_of(path: &str) -> &'static str {
-    match path {
-        "/" => "health",
-        "/mcp" => "mcp",
-        _ if is_below("/pictures", path) => "pictures",
-        _ if is_below("/v1", path) => "v1",
-        _ if is_below("/tools", path) => "tools",
-        _ => "other",
+    /// Returns the segments that a path has after what all of them begin with.
+    pub(crate) fn segments(self, path: &str) -> impl Iterator<Item = &str> {
+        let before = if let Self::Segments(before, _) = self { before } else { path };
+        path.strip_prefix(before).unwrap_or_default().split('/')
     }
 }
 
-/// Tells whether a path is `root` or lies below it.
-fn is_below(root: &str, path: &str) -> bool {
-    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-fn is_segment(text: &str) -> bool {
-    !text.is_empty() && !text.contains('/')
-}
-
-/// Tells whether a path is kept for holders of a token, where there are tokens.
-pub(super) fn is_protected(path: &str) -> bool {
-    ["/mcp", "/v1", "/pictures"].into_iter().any(|root| is_below(root, path))
-}
-
-/// Tells whether a path shows poems, beyond what there is and in what state.
-pub(super) fn shows_poems(path: &str) -> bool {
-    path.starts_with("/pictures/")
+impl Route {
+    /// Tells whether the path takes this method.
+    pub(crate) fn takes(&self, method: &str) -> bool {
+        self.to == Endpoint::Missing || self.methods.split(", ").any(|known| known == method)
+    }
 }
 
 #[cfg(test)]
@@ -67,15 +174,39 @@ mod tests {
             "/health",
             "",
         ] {
-            assert_eq!(methods_of(path), None, "{path}");
+            assert_eq!(find(path).to, Endpoint::Missing, "{path}");
         }
-        assert_eq!(methods_of("/v1/tools/get_poem"), Some("GET, HEAD"));
-        assert_eq!(methods_of("/pictures/a/1"), Some("GET, HEAD"));
+        assert_eq!(find("/v1/tools/get_poem").to, Endpoint::V1Tool);
+        assert_eq!(find("/v1/tools/call").to, Endpoint::V1Call);
+        let picture = find("/pictures/a/1");
+        assert_eq!(picture.to, Endpoint::Picture);
+        assert_eq!(picture.path.segments("/pictures/a/1").collect::<Vec<_>>(), ["a", "1"]);
     }
 
     #[test]
-    fn health_and_redirects_are_open() {
-        assert!(!["/", "/tools", "/tools/call", "/v1x"].into_iter().any(is_protected));
-        assert!(["/mcp", "/v1", "/v1/tools/call", "/v1/none", "/pictures/a/1"].into_iter().all(is_protected));
+    fn health_and_redirects_are_open_and_what_shows_poems_is_for_readers() {
+        assert!(
+            ["/", "/tools", "/tools/call", "/v1x", "/none"]
+                .into_iter()
+                .all(|path| find(path).needs.is_none())
+        );
+        assert!(
+            ["/mcp", "/v1", "/v1/tools/call", "/v1/none"].into_iter().all(|path| find(path).needs == STATUS)
+        );
+        assert_eq!(find("/pictures/a/1").needs, READ);
+    }
+
+    #[test]
+    fn every_row_can_be_reached_and_the_last_takes_what_is_left() {
+        for (at, route) in ROUTES.iter().enumerate() {
+            let path = match route.path {
+                Pattern::Exact(path) => path.to_owned(),
+                Pattern::Segments(before, count) => format!("{before}{}", vec!["x"; count].join("/")),
+                Pattern::Below(root) => format!("{root}/x/x/x"),
+                Pattern::Any => "/x".to_owned(),
+            };
+            assert!(std::ptr::eq(find(&path), &raw const ROUTES[at]), "{path}");
+        }
+        assert_eq!(ROUTES[ROUTES.len() - 1].path, Pattern::Any);
     }
 }

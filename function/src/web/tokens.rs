@@ -7,39 +7,7 @@ use http::header::AUTHORIZATION;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use crate::tools::Tool;
-
-/// What a token is good for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Scope {
-    /// Everything. Also what holds where no tokens are configured.
-    #[default]
-    Read,
-    /// Seeing what there is and in what state: the lists, `index_status`; no poem, no picture.
-    Status,
-}
-
-impl Scope {
-    /// Returns the scope's name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Status => "status",
-        }
-    }
-
-    /// Tells whether the scope lets its holder call `tool`.
-    pub(crate) fn covers_tool(self, tool: &Tool) -> bool {
-        self == Self::Read || !tool.needs_index
-    }
-
-    /// Tells whether the scope lets its holder use an MCP method. Tools are looked at one by one.
-    pub(crate) fn covers_method(self, method: &str) -> bool {
-        self == Self::Read
-            || !matches!(method, "resources/list" | "resources/read" | "prompts/get" | "completion/complete")
-    }
-}
+use crate::exchange::Scope;
 
 /// A token that opens the door.
 #[derive(Clone, PartialEq, Eq)]

@@ -3,13 +3,13 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use axum::body::Body;
 use bytes::Bytes;
 use futures_util::future::{Either, select};
 use http::Request;
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
-use wakashu_function::{Access, ArchiveState, Context, Routes};
+use wakashu_function::app::state_of;
+use wakashu_function::{Access, App, ArchiveState, Arrival};
 
 use crate::library::{VERSIONS, library, versions_in};
 use crate::schedule::{Clock, Random, Task, run};
@@ -61,7 +61,7 @@ struct World {
     clock: Clock,
     store: Store,
     state: RefCell<Arc<ArchiveState>>,
-    routes: RefCell<Routes>,
+    app: RefCell<Arc<App>>,
     bug: Bug,
     cache_bytes: u64,
     preload_bytes: u64,
@@ -84,7 +84,7 @@ pub(crate) fn live(seed: u64, bug: Bug) -> Result<Tally, String> {
     let preload_bytes = random.pick(&[0, 0, 0, 0, 8 << 20]);
     let state = new_state(&store, cache_bytes, preload_bytes);
     let world = World {
-        routes: RefCell::new(new_routes(&state)),
+        app: RefCell::new(new_app(&state)),
         state: RefCell::new(state),
         clock: clock.clone(),
         store,
@@ -119,13 +119,13 @@ pub(crate) fn live(seed: u64, bug: Bug) -> Result<Tally, String> {
 
 fn new_state(store: &Store, cache_bytes: u64, preload_bytes: u64) -> Arc<ArchiveState> {
     let named = "s3://simulated/poems".parse().unwrap();
-    let state = ArchiveState::new(Some(named), cache_bytes, preload_bytes, true);
+    let state = state_of(Some(named), cache_bytes, preload_bytes, true);
     Arc::new(state.with_storage(Arc::new(store.clone())))
 }
 
-fn new_routes(state: &Arc<ArchiveState>) -> Routes {
+fn new_app(state: &Arc<ArchiveState>) -> Arc<App> {
     let access = Access { loopback: true, ..Access::default() };
-    Routes::new(Arc::new(Context::new(Arc::clone(state), access, Some("http://localhost".to_owned()))))
+    Arc::new(App::new(Arc::clone(state), access, Some("http://localhost".to_owned())))
 }
 
 impl World {
@@ -168,7 +168,7 @@ impl World {
             self.tally.borrow_mut().failed_refreshes += 1;
             if self.bug == Bug::FailureForgets {
                 let state = new_state(&self.store, self.cache_bytes, self.preload_bytes);
-                *self.routes.borrow_mut() = new_routes(&state);
+                *self.app.borrow_mut() = new_app(&state);
                 *self.state.borrow_mut() = state;
             }
         }
@@ -269,8 +269,8 @@ impl World {
     }
 
     async fn send(&self, question: Question) -> Answer {
-        let routes = self.routes.borrow().clone();
-        let response = routes.answer(question.request()).await;
+        let app = Arc::clone(&self.app.borrow());
+        let response = app.answer(Arrival::default(), question.request()).await;
         let status = response.status().as_u16();
         Answer::read(status, response.into_body().collect().await.unwrap().to_bytes())
     }
@@ -386,7 +386,7 @@ impl Question {
         matches!(self, Self::PictureFile(rank) if rank.is_multiple_of(2))
     }
 
-    fn request(self) -> Request<Body> {
+    fn request(self) -> Request<Full<Bytes>> {
         let mcp = |method: &str, params: Value| {
             (
                 "/mcp".to_owned(),
@@ -413,10 +413,10 @@ impl Question {
         };
         let builder = Request::builder().uri(path).header("host", "localhost");
         match body {
-            None => builder.body(Body::empty()).unwrap(),
+            None => builder.body(Full::default()).unwrap(),
             Some(body) => {
                 let builder = builder.method("POST").header("content-type", "application/json");
-                builder.body(Body::from(body.to_string())).unwrap()
+                builder.body(Full::from(body.to_string())).unwrap()
             }
         }
     }

@@ -3,22 +3,22 @@
 use std::cell::LazyCell;
 use std::sync::Arc;
 
-use axum::body::Body;
-use bytes::Buf as _;
+use bytes::{Buf as _, Bytes};
 use http::header::{CONTENT_TYPE, HOST, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
-use wakashu_function::{Access, ArchiveState, Context, MAX_ANSWER_BYTES, Routes};
+use wakashu_function::app::state_of;
+use wakashu_function::{Access, App, Arrival, MAX_ANSWER_BYTES};
 use wakashu_storage::Location;
 
 use crate::archive::sample;
 
-/// Routes that serve one archive, and the runtime they run on.
+/// A server of one archive, and the runtime they run on.
 pub(crate) struct Served {
-    routes: Routes,
+    app: App,
     runtime: Runtime,
     folder: TempDir,
 }
@@ -35,18 +35,18 @@ impl Served {
     pub(crate) fn new(archive: &[u8]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
-        let routes = route(&runtime, &folder, archive);
-        Self { routes, runtime, folder }
+        let app = serve(&runtime, &folder, archive);
+        Self { app, runtime, folder }
     }
 
     /// Serves another file instead.
     pub(crate) fn exchange(&mut self, archive: &[u8]) {
-        self.routes = route(&self.runtime, &self.folder, archive);
+        self.app = serve(&self.runtime, &self.folder, archive);
     }
 
-    pub(crate) fn ask(&self, request: Request<Body>) -> Reply {
+    pub(crate) fn ask(&self, request: Request<Full<Bytes>>) -> Reply {
         self.runtime.block_on(async {
-            let (parts, mut body) = self.routes.answer(request).await.into_parts();
+            let (parts, mut body) = self.app.answer(Arrival::default(), request).await.into_parts();
             let is_stream = parts.headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream");
             let body = if is_stream {
                 // A subscription stays open; its first event is enough.
@@ -61,15 +61,15 @@ impl Served {
     }
 }
 
-fn route(runtime: &Runtime, folder: &TempDir, archive: &[u8]) -> Routes {
+fn serve(runtime: &Runtime, folder: &TempDir, archive: &[u8]) -> App {
     // Replaced by renaming: the one before may still be mapped.
     let (new, path) = (folder.path().join("new"), folder.path().join("poems.wakashu"));
     std::fs::write(&new, archive).and_then(|()| std::fs::rename(&new, &path)).expect("an archive is written");
     let location: Location = path.to_str().expect("a plain path").parse().expect("a location");
-    let state = Arc::new(ArchiveState::new(Some(location), 1 << 20, 0, true));
+    let state = Arc::new(state_of(Some(location), 1 << 20, 0, true));
     runtime.block_on(state.refresh());
     let access = Access { loopback: true, ..Access::default() };
-    Routes::new(Arc::new(Context::new(state, access, Some("http://localhost:3000".to_owned()))))
+    App::new(state, access, Some("http://localhost:3000".to_owned()))
 }
 
 thread_local! {
@@ -102,12 +102,12 @@ fn split(bytes: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Returns the request, if it could have come through an HTTP server.
-fn request(head: &[u8], body: &[u8]) -> Option<Request<Body>> {
+fn request(head: &[u8], body: &[u8]) -> Option<Request<Full<Bytes>>> {
     let mut lines = head.split(|byte| *byte == b'\n');
     let mut first = lines.next()?.splitn(2, |byte| *byte == b' ');
     let method = Method::from_bytes(first.next()?).ok()?;
     let uri = Uri::try_from(first.next()?).ok()?;
-    let mut request = Request::new(Body::from(body.to_vec()));
+    let mut request = Request::new(Full::from(body.to_vec()));
     *request.method_mut() = method;
     *request.uri_mut() = uri;
     let headers = request.headers_mut();

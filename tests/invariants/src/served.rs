@@ -2,9 +2,9 @@
 
 use std::cell::RefCell;
 
-use axum::body::Body;
 use http::header::{CONTENT_TYPE, HOST};
 use http::{HeaderValue, Request};
+use http_body_util::Full;
 use serde_json::{Value, json};
 
 use crate::repair::with_right_hashes;
@@ -53,7 +53,7 @@ fn ask_for_everything(served: &Served) {
         call(served, "search_poems", &json!({ "query": query }));
     }
     for path in ["/pictures/1/1", "/pictures/1/2?rendition=small", "/pictures/1/1?rendition=original", "/"] {
-        let mut request = Request::new(Body::empty());
+        let mut request = Request::new(Full::default());
         *request.uri_mut() = path.parse().unwrap();
         request.headers_mut().insert(HOST, HeaderValue::from_static("localhost"));
         let reply = served.ask(request);
@@ -67,7 +67,7 @@ fn call(served: &Served, tool: &str, arguments: &Value) -> Value {
 
 fn rpc(served: &Served, method: &str, params: &Value) -> Value {
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-    let mut request = Request::post("/mcp").body(Body::from(message.to_string())).unwrap();
+    let mut request = Request::post("/mcp").body(Full::from(message.to_string())).unwrap();
     request.headers_mut().insert(HOST, HeaderValue::from_static("localhost"));
     request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let reply = served.ask(request);

@@ -1,7 +1,7 @@
 //! Who may ask, from which pages, how often.
 
 use serde_json::json;
-use wakashu_tests::{HttpRequest, Server, legacy, modern};
+use wakashu_tests::{HttpRequest, Server, legacy, legacy_body, modern};
 
 use crate::{arguments, call, check_failure, serve};
 
@@ -201,4 +201,46 @@ fn who_asks_too_often_is_told_when_to_come_back() {
         std::thread::sleep(std::time::Duration::from_millis(1_100));
         assert_eq!(ask(list()).status, 200, "{setting}: after a while it is fine again");
     }
+}
+
+/// Links used to begin with the address listened on, which no reader may use as a host.
+#[test]
+fn links_begin_with_a_name_that_is_answered() {
+    let settings = [("HOST", "0.0.0.0"), ("WAKASHU_ALLOWED_HOSTS", "poems.example")];
+    let (server, _collection) = serve(&settings);
+    let host = format!("poems.example:{}", server.address().port());
+    let question = json!({ "name": "get_poem", "arguments": arguments("get_wakashu_ranking") });
+    let mut question = question;
+    question["arguments"]["rank"] = json!(1);
+    let text = server.send(&legacy("tools/call", &question).with("Host", &host)).texts().remove(0);
+    let link = text.lines().find_map(|line| line.strip_prefix("画像: ")).unwrap();
+    let path = link.strip_prefix(&format!("http://{host}")).unwrap_or_else(|| panic!("{link}"));
+    assert_eq!(server.send(&HttpRequest::new("GET", path).header("Host", &host)).status, 200);
+}
+
+#[test]
+fn guessing_tokens_uses_up_only_what_is_there_for_guessing() {
+    let (server, _collection) = serve(&[("WAKASHU_TOKENS_SHA256", READER), ("WAKASHU_RATE_PER_CLIENT", "5")]);
+    let list = || HttpRequest::new("GET", "/v1/tools");
+    let guesses: Vec<u16> = (0..20).map(|_| server.send(&list()).status).collect();
+    assert!(guesses.starts_with(&[401; 5]) && guesses.contains(&429), "{guesses:?}");
+    let reader = list().header("Authorization", "Bearer reader");
+    assert_eq!(server.send(&reader).status, 200, "who has one is not held up");
+}
+
+#[test]
+fn every_message_of_a_batch_is_counted() {
+    let (server, _collection) = serve(&[("WAKASHU_RATE_PER_CLIENT", "5")]);
+    let ping = legacy_body("ping", &json!({}));
+    let batch = |count: usize| wakashu_tests::post(json!(vec![ping.clone(); count]).to_string());
+    assert_eq!(server.send(&batch(4)).status, 200);
+    let refused = server.send(&batch(4));
+    assert_eq!((refused.status, refused.code(), refused.header("retry-after")), (429, -32603, Some("1")));
+}
+
+#[test]
+fn with_tokens_no_shared_cache_keeps_a_picture() {
+    let (server, _collection) = guarded();
+    let picture = HttpRequest::new("GET", PICTURE).header("Authorization", "Bearer reader");
+    assert_eq!(server.send(&picture).header("cache-control"), Some("private, max-age=300"));
 }

@@ -130,7 +130,7 @@ fn a_tool_that_panics() {
         let (over_http, over_mcp) = three_ways(&server, tool, &arguments(tool));
         let failure = check_failure(&over_http, 500, "INTERNAL_ERROR");
         assert!(
-            server.log_with("a tool panicked").contains(failure["details"]["requestId"].as_str().unwrap())
+            server.log_with("a handler panicked").contains(failure["details"]["requestId"].as_str().unwrap())
         );
         for reply in over_mcp {
             assert_eq!((reply.status, reply.code()), (200, -32603), "{tool}");

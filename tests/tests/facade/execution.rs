@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use wakashu_tests::{Connection, Server};
+use wakashu_tests::{Connection, HttpRequest, Server, legacy, modern};
 
 use crate::{arguments, call, check_failure, serve};
 
@@ -70,4 +70,42 @@ fn who_hangs_up_frees_the_place_when_the_call_ends() {
     drop(busy);
     std::thread::sleep(Duration::from_millis(2_200));
     assert_eq!(server.send(&call("index_status", &json!({}), &json!({}))).status, 200);
+}
+
+/// Only tools had a time limit once: a slow bucket held a resource up for minutes.
+#[test]
+fn whatever_reads_the_archive_has_a_time_limit() {
+    let (server, _collection) = serve(&[("WAKASHU_DRILL", "slow"), ("WAKASHU_TOOL_TIMEOUT_MS", "30")]);
+    let resource = json!({ "uri": "wakashu://rounds/1/1" });
+    let prompt = json!({ "name": "present_round", "arguments": { "round": "1" } });
+    for request in [
+        legacy("resources/read", &resource),
+        modern("resources/read", &resource),
+        legacy("prompts/get", &prompt),
+    ] {
+        let reply = server.send(&request);
+        assert_eq!((reply.status, reply.code()), (200, -32603));
+        assert!(reply.json()["error"]["message"].as_str().unwrap().contains("時間内"), "{reply:?}");
+    }
+    assert_eq!(server.get("/pictures/1/1").status, 408);
+    assert_eq!(
+        server.send(&legacy("tools/list", &json!({}))).status,
+        200,
+        "what only copies a list does not wait"
+    );
+    let _ = server.log_with(r#""method":"pictures","status":408,"error":"TIMEOUT""#);
+}
+
+/// Outside `/mcp` and `/v1/tools/call` a panic used to end the connection without a word.
+#[test]
+fn a_panic_on_any_path_is_answered() {
+    let (server, _collection) = serve(&[("WAKASHU_DRILL", "panic")]);
+    let mut connection = server.connect();
+    for _ in 0..2 {
+        connection.send(&HttpRequest::new("GET", "/pictures/1/1").bytes()).unwrap();
+        let reply = connection.receive().unwrap();
+        assert_eq!((reply.status, reply.header("content-type")), (500, Some("text/plain; charset=utf-8")));
+    }
+    let log = server.log_with(r#""method":"pictures","status":500,"error":"INTERNAL_ERROR""#);
+    assert!(log.contains("a handler panicked"), "{log}");
 }

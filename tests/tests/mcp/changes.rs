@@ -158,7 +158,7 @@ fn a_cancelled_request_over_stdio_is_not_answered() {
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "x" } })
             .to_string(),
     );
-    let _ = stdio.log_with("a request was cancelled");
+    let _ = stdio.log_with(r#""status":499,"error":"CANCELLED""#);
     // One that came later is answered, and nothing else.
     slow["id"] = json!("y");
     assert_eq!(stdio.ask(&slow)["id"], "y");

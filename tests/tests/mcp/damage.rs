@@ -101,7 +101,7 @@ fn a_damaged_page_takes_down_its_own_chunk_and_nothing_else() {
     }
     assert_eq!(server.get("/pictures/1/33").status, 200);
     assert!(!server.send(&call("list_rounds", &json!({}))).is_tool_error());
-    assert!(server.log_with("TOOL_EXECUTION_ERROR").contains("a tool failed"), "the log knows why");
+    assert!(server.log_with("TOOL_EXECUTION_ERROR").contains("a request failed"), "the log knows why");
     assert!(server.is_alive());
 }
 

@@ -261,7 +261,8 @@ fn a_line_of_the_log_tells_what_was_asked_and_not_what_was_said() {
         (&json!("tools/call"), &json!(LEGACY), &json!(200))
     );
     let refused = log.lines().find(|line| line.contains("-32700")).unwrap();
-    assert!(!refused.contains("method") && !refused.contains("era"), "nothing to name: {refused}");
+    let refused: Value = serde_json::from_str(refused).unwrap();
+    assert_eq!((&refused["method"], refused.get("era")), (&json!("mcp"), None), "{refused}");
     assert!(!log.contains("番目の歌") && !log.contains("ひみつ"), "no text of poems or callers: {log}");
 }
 
@@ -283,15 +284,22 @@ fn every_request_leaves_one_line_in_the_log() {
         (HttpRequest::new("GET", "/"), "health", 200, None),
         (HttpRequest::new("GET", "/pictures/1/1"), "pictures", 200, None),
         (HttpRequest::new("GET", "/pictures/1/99"), "pictures", 404, None),
-        (HttpRequest::new("POST", "/pictures/1/1"), "pictures", 405, None),
+        (HttpRequest::new("POST", "/pictures/1/1"), "pictures", 405, Some("METHOD")),
         (HttpRequest::new("GET", "/v1/tools"), "v1/tools", 200, None),
         (HttpRequest::new("GET", "/v1/nowhere"), "v1", 404, None),
-        (HttpRequest::new("GET", "/himitsu"), "other", 404, None),
-        (HttpRequest::new("GET", "/mcp"), "", 405, Some("METHOD")),
+        (HttpRequest::new("GET", &format!("/none{}?himitsu", "x".repeat(99))), "other", 404, None),
+        (HttpRequest::new("GET", "/").with("Host", "evil.example"), "health", 403, Some("HOST")),
+        (
+            HttpRequest::new("GET", "/none").header("Origin", "https://evil.example"),
+            "other",
+            403,
+            Some("ORIGIN"),
+        ),
+        (HttpRequest::new("GET", "/mcp"), "mcp", 405, Some("METHOD")),
         (legacy("ping", &json!({})), "ping", 200, None),
-        (legacy("ping", &json!({})).with("Host", "evil.example"), "", 403, Some("HOST")),
-        (legacy("ping", &json!({})).header("Origin", "https://evil.example"), "", 403, Some("ORIGIN")),
-        (legacy("ping", &json!({})).with("Content-Type", "text/plain"), "", 415, Some("CONTENT_TYPE")),
+        (legacy("ping", &json!({})).with("Host", "evil.example"), "mcp", 403, Some("HOST")),
+        (legacy("ping", &json!({})).header("Origin", "https://evil.example"), "mcp", 403, Some("ORIGIN")),
+        (legacy("ping", &json!({})).with("Content-Type", "text/plain"), "mcp", 415, Some("CONTENT_TYPE")),
     ];
     for (request, ..) in &asked {
         let _ = server.send(request);
@@ -311,7 +319,11 @@ fn every_request_leaves_one_line_in_the_log() {
     let expected: Vec<_> =
         asked.iter().map(|(_, method, status, error)| (*method, Some(*status), *error)).collect();
     assert_eq!(seen, expected);
-    assert!(lines.iter().all(|line| line["request"].is_string() && line["ms"].is_number()), "{log}");
+    for field in ["time", "level", "request", "method", "status", "bytes", "ms", "archive"] {
+        assert!(lines.iter().all(|line| line.get(field).is_some()), "{field}: {log}");
+    }
+    let paths: Vec<_> = lines.iter().filter_map(|line| line["path"].as_str()).collect();
+    assert_eq!(paths, ["/v1/nowhere", &format!("/none{}", "x".repeat(59))], "what was asked for, cut short");
     assert!(!log.contains("himitsu") && !log.contains("evil"), "no text of callers: {log}");
 }
 

@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use axum::body::Body;
 use base64::Engine as _;
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
@@ -13,8 +12,8 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::response::Parts;
 use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
-use http_body_util::BodyExt as _;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
+use http_body_util::Full;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -83,9 +82,9 @@ impl Event {
     }
 
     /// Returns the request, or what is wrong with it. Whatever a stranger sends, this does not panic.
-    pub(super) fn into_request(self) -> Result<Request<Body>, &'static str> {
+    pub(super) fn into_request(self) -> Result<Request<Full<Bytes>>, &'static str> {
         let method = Method::from_bytes(self.request_context.http.method.as_bytes());
-        let method = method.map_err(|_| "the method is none")?;
+        let method = method.map_err(|_| "the method is not one")?;
         let uri = uri_of(&self.raw_path, &self.raw_query_string).ok_or("the address is too long")?;
         let body = match self.body {
             Some(text) if self.is_base64_encoded => {
@@ -102,7 +101,7 @@ impl Event {
                 headers.append(name, value);
             }
         }
-        let mut request = Request::new(Body::from(body));
+        let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.uri_mut() = uri;
         *request.headers_mut() = headers;
@@ -138,23 +137,8 @@ pub(super) struct Envelope {
 }
 
 impl Envelope {
-    /// Reads the body to its end. Text stays text, anything else travels as base64.
-    pub(super) async fn collect(mut parts: Parts, mut body: Body) -> Self {
-        let mut pieces = Vec::new();
-        while let Some(frame) = body.frame().await {
-            match frame.map(http_body::Frame::into_data) {
-                Ok(Ok(piece)) => pieces.push(piece),
-                // Trailers are of no use here.
-                Ok(Err(_)) => {}
-                Err(error) => {
-                    tracing::error!(detail = %error, "an answer broke off");
-                    parts.status = StatusCode::INTERNAL_SERVER_ERROR;
-                    parts.headers.clear();
-                    pieces.clear();
-                    break;
-                }
-            }
-        }
+    /// Wraps an answer up. Text stays text, anything else travels as base64.
+    pub(super) fn new(parts: &Parts, pieces: Vec<Bytes>) -> Self {
         let body = Content::new(pieces, is_text(&parts.headers));
         let mut headers: BTreeMap<String, String> = BTreeMap::new();
         for (name, value) in &parts.headers {
@@ -233,7 +217,7 @@ mod tests {
         serde_json::from_str(json).unwrap()
     }
 
-    fn got(path: &str, query: &str) -> Result<Request<Body>, &'static str> {
+    fn got(path: &str, query: &str) -> Result<Request<Full<Bytes>>, &'static str> {
         let json = serde_json::json!({
             "rawPath": path,
             "rawQueryString": query,
@@ -242,9 +226,9 @@ mod tests {
         event(&json.to_string()).into_request()
     }
 
-    async fn envelope(response: Response<Body>) -> serde_json::Value {
+    fn envelope(response: Response<Vec<Bytes>>) -> serde_json::Value {
         let (parts, body) = response.into_parts();
-        serde_json::to_value(Envelope::collect(parts, body).await).unwrap()
+        serde_json::to_value(Envelope::new(&parts, body)).unwrap()
     }
 
     #[test]
@@ -279,7 +263,7 @@ mod tests {
         assert_eq!(request.method(), Method::POST);
         assert_eq!(request.headers().len(), 2);
         assert_eq!(request.headers()["host"], "a.example");
-        let body = request.into_body().collect().await.unwrap().to_bytes();
+        let body = http_body_util::BodyExt::collect(request.into_body()).await.unwrap().to_bytes();
         assert_eq!(body, r#"{"id":1}"#);
         let broken = event(
             r#"{"rawPath":"/mcp","requestContext":{"http":{"method":"POST"}},"body":"?","isBase64Encoded":true}"#,
@@ -307,8 +291,8 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn text_stays_text_and_pictures_become_base64() {
+    #[test]
+    fn text_stays_text_and_pictures_become_base64() {
         for (media_type, body, expected, base64) in [
             ("application/json", "{\"題\":\"\\n\"}".as_bytes(), "{\"題\":\"\\n\"}", false),
             ("text/plain; charset=utf-8", b"hello", "hello", false),
@@ -317,24 +301,24 @@ mod tests {
             ("text/plain", b"\xff", "/w==", true),
             ("image/jpeg", b"", "", false),
         ] {
-            let mut response = Response::new(Body::from(body));
+            let mut response = Response::new(vec![Bytes::from_static(body)]);
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-            let envelope = envelope(response).await;
+            let envelope = envelope(response);
             assert_eq!(envelope["body"], expected, "{media_type}");
             assert_eq!(envelope["isBase64Encoded"], base64, "{media_type}");
             assert_eq!(envelope["headers"]["content-type"], media_type);
         }
     }
 
-    #[tokio::test]
-    async fn repeated_headers_are_joined_and_pieces_too() {
+    #[test]
+    fn repeated_headers_are_joined_and_pieces_too() {
         let mut answer = crate::text::Answer::default();
         answer.raw("{\"a\":\"").splice(Bytes::from_static(b"AAAA")).raw("\"}");
-        let mut response = Response::new(Body::new(answer.into_body()));
+        let mut response = Response::new(answer.into_pieces().into());
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         response.headers_mut().append("vary", HeaderValue::from_static("a"));
         response.headers_mut().append("vary", HeaderValue::from_static("b"));
-        let envelope = envelope(response).await;
+        let envelope = envelope(response);
         assert_eq!(envelope["body"], r#"{"a":"AAAA"}"#);
         assert_eq!(envelope["headers"]["vary"], "a, b");
         assert_eq!(envelope["statusCode"], 200);

@@ -91,7 +91,7 @@ mod tests {
     async fn looks_are_taken_once_in_the_pause() {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("none.wakashu");
-        let state = ArchiveState::new(Some(missing.to_str().unwrap().parse().unwrap()), 1 << 20, 0, false);
+        let state = crate::app::state_of(Some(missing.to_str().unwrap().parse().unwrap()), 1 << 20, 0, false);
         let refreshing = Refreshing::new(Arc::new(state), Duration::from_mins(1));
         refreshing.before_an_answer().await;
         let first = *refreshing.last.lock().await;

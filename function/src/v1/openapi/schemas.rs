@@ -3,22 +3,22 @@
 use serde_json::{Value, json};
 
 use super::{reference, with};
+use crate::exchange::Exchange;
 use crate::fault::HANDLING;
 use crate::text::Answer;
 use crate::tools::{TOOLS, Tool};
-use crate::v1::Asked;
 use crate::v1::call::MAX_TIMEOUT_MS;
 use crate::v1::describe::description;
 use crate::v1::listing::{MAX_LIMIT, MAX_QUERY_CHARACTERS, SEARCH_LIMIT};
 
 /// Returns every schema under its name.
-pub(super) fn all(asked: &Asked<'_>) -> Value {
+pub(super) fn all(x: &Exchange<'_>) -> Value {
     let mut schemas = shown();
     if let (Some(all), Value::Object(more)) = (schemas.as_object_mut(), exchanged()) {
         all.extend(more);
     }
     for tool in TOOLS {
-        schemas = with(schemas, &format!("Call_{}", tool.name), call_schema(tool, asked));
+        schemas = with(schemas, &format!("Call_{}", tool.name), call_schema(tool, x));
         schemas = with(schemas, &format!("Data_{}", tool.name), parsed(tool.data_schema));
     }
     schemas
@@ -168,12 +168,12 @@ fn exchanged() -> Value {
     })
 }
 
-fn call_schema(tool: &Tool, asked: &Asked<'_>) -> Value {
+fn call_schema(tool: &Tool, x: &Exchange<'_>) -> Value {
     let mut input = Answer::default();
     tool.write_input_schema(&mut input);
     let needs_parameters = tool.parameters.iter().any(|parameter| parameter.required);
     json!({
-        "type": "object", "title": tool.title, "description": description(tool, asked),
+        "type": "object", "title": tool.title, "description": description(tool, x),
         "required": if needs_parameters { vec!["name", "parameters"] } else { vec!["name"] },
         "additionalProperties": false,
         "properties": {

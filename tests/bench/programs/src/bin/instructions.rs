@@ -13,7 +13,8 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
 use hyper::header::{ETAG, HeaderValue};
 use wakashu_bench::{Shape, write_archive};
-use wakashu_function::{Access, ArchiveState, ClientAddress, Context, Rates, Routes, Token};
+use wakashu_function::app::state_of;
+use wakashu_function::{Access, App, Arrival, Token};
 
 const HOST: &str = "127.0.0.1:3000";
 const ORIGIN: &str = "https://poems.example.org";
@@ -75,9 +76,7 @@ impl Case {
                 .header("mcp-name", "get_wakashu_ranking");
         }
         if self.is_guarded {
-            let client = ClientAddress(IpAddr::V4(Ipv4Addr::LOCALHOST));
-            request =
-                request.header("authorization", "Bearer secret").header("origin", ORIGIN).extension(client);
+            request = request.header("authorization", "Bearer secret").header("origin", ORIGIN);
         }
         Ok(request.body(Full::new(body.clone()))?)
     }
@@ -94,26 +93,26 @@ fn main() -> Result<(), Box<dyn Error>> {
     let body = case.body.clone().map(Bytes::from).unwrap_or_default();
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let location = archive.to_str().ok_or("a path beyond UTF-8")?.parse()?;
-        let state = ArchiveState::new(Some(location), 64 << 20, 0, true);
+        let state = state_of(Some(location), 64 << 20, 0, true);
         state.refresh().await;
         let mut access = Access { loopback: true, ..Access::default() };
         if case.is_guarded {
             access.origins.push(ORIGIN.to_owned());
         }
-        let mut context = Context::new(Arc::new(state), access, Some(format!("http://{HOST}")));
+        let mut app = App::new(Arc::new(state), access, Some(format!("http://{HOST}")));
         if case.is_guarded {
-            context.tokens.push(Token::parse(SECRET_SHA256)?);
-            context.rates = Rates::new(1_000_000, 1_000_000);
+            app = app.with_tokens(vec![Token::parse(SECRET_SHA256)?]).with_rates(1_000_000, 1_000_000);
         }
-        let routes = Routes::new(Arc::new(context));
+        let client = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let arrival = || Arrival { client, ..Arrival::default() };
         let mut etag = None;
         if case.body.is_none() {
-            let first = routes.answer(case.request(&body, None)?).await;
+            let first = app.answer(arrival(), case.request(&body, None)?).await;
             etag = first.headers().get(ETAG).cloned();
         }
         let (mut bytes, mut status) = (0, None);
         for _ in 0..count {
-            let response = routes.answer(case.request(&body, etag.as_ref())?).await;
+            let response = app.answer(arrival(), case.request(&body, etag.as_ref())?).await;
             status = Some(response.status());
             let mut body = response.into_body();
             while let Some(frame) = body.frame().await {
