@@ -35,7 +35,9 @@ fn png_of(image: impl Into<DynamicImage>) -> Vec<u8> {
 }
 
 fn drawing(width: u32, height: u32) -> RgbImage {
-    RgbImage::from_fn(width, height, |x, y| Rgb([x * 3 % 256, y * 5 % 256, (x + y) % 256].map(|v| v as u8)))
+    RgbImage::from_fn(width, height, |x, y| {
+        Rgb([x * 3, y * 5, x + y].map(|value| u8::try_from(value % 256).unwrap()))
+    })
 }
 
 /// Fails if the canary is in anything that would be served; returns whether the picture was passed on.

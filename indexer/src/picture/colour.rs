@@ -37,7 +37,7 @@ pub(crate) fn to_srgb(decoded: Decoded) -> Result<Converted, Problem> {
             if let (None, Some(hdr)) = (&profile, decoded.cicp.and_then(Hdr::of)) {
                 let (width, height) = (image.width(), image.height());
                 let channels = if image.color().has_alpha() { Channels::Rgba } else { Channels::Rgb };
-                let raster = Raster::new(width, height, channels, hdr.convert(image))?;
+                let raster = Raster::new(width, height, channels, hdr.convert(&image))?;
                 return Ok(Converted { raster: raster.without_idle_alpha(), was_srgb: false });
             }
             let named = profile.is_none().then_some(decoded.cicp).flatten();
@@ -103,21 +103,14 @@ fn convert(image: &DynamicImage, profile: &ColorProfile) -> Option<Vec<u8>> {
         DynamicImage::ImageRgba16(image) => Some(image.as_raw()),
         _ => None,
     };
-    match deep {
-        Some(samples) => {
-            let transform = profile.create_transform_16bit(source, &srgb, target, options).ok()?;
-            let narrow = |sample: &u16| u8::try_from((u32::from(*sample) + 128) / 257).unwrap_or(u8::MAX);
-            in_bands(samples, counts, |input, output| transform.transform(input, output).ok(), narrow)
-        }
-        None => {
-            let transform = profile.create_transform_8bit(source, &srgb, target, options).ok()?;
-            in_bands(
-                image.as_bytes(),
-                counts,
-                |input, output| transform.transform(input, output).ok(),
-                |sample| *sample,
-            )
-        }
+    if let Some(samples) = deep {
+        let transform = profile.create_transform_16bit(source, &srgb, target, options).ok()?;
+        let narrow = |sample: &u16| u8::try_from((u32::from(*sample) + 128) / 257).unwrap_or(u8::MAX);
+        in_bands(samples, &counts, |input, output| transform.transform(input, output).ok(), narrow)
+    } else {
+        let transform = profile.create_transform_8bit(source, &srgb, target, options).ok()?;
+        let apply = |input: &[u8], output: &mut [u8]| transform.transform(input, output).ok();
+        in_bands(image.as_bytes(), &counts, apply, |sample| *sample)
     }
 }
 
@@ -130,7 +123,7 @@ struct Counts {
 
 fn in_bands<T: Copy + Default>(
     samples: &[T],
-    counts: Counts,
+    counts: &Counts,
     convert: impl Fn(&[T], &mut [T]) -> Option<()>,
     narrow: impl Fn(&T) -> u8,
 ) -> Option<Vec<u8>> {

@@ -296,6 +296,7 @@ impl<'a> Examiner<'a> {
 
     fn scan(&mut self, body: &[u8]) -> Result<Next, &'static str> {
         const BROKEN: &str = "the header of a scan is broken";
+        const MISSING: &str = "a Huffman table is missing";
         let frame = self.frame.as_mut().ok_or("a scan comes before the frame header")?;
         self.scans += 1;
         if self.scans > MAX_SCANS {
@@ -342,7 +343,6 @@ impl<'a> Examiner<'a> {
             let (first, other) = (usize::from(tables >> 4), usize::from(tables & 15));
             let table =
                 |tables: &'_ [Option<Huffman>; 4], number: usize| tables.get(number).cloned().flatten();
-            const MISSING: &str = "a Huffman table is missing";
             if needs_first {
                 let table = table(&self.first_tables, first).ok_or(MISSING)?;
                 pieces.extend(Written::huffman(&mut self.written.first_tables, 0, first, table));
@@ -351,8 +351,10 @@ impl<'a> Examiner<'a> {
                 let table = table(&self.other_tables, other).ok_or(MISSING)?;
                 pieces.extend(Written::huffman(&mut self.written.other_tables, 1, other, table));
             }
+            let step = component.quantisation.and_then(|table| table.first().copied()).unwrap_or(1);
             parts.push(Part {
                 component: number,
+                step: i32::from(step),
                 first_table: self.first_tables.get(first).and_then(Option::as_ref).filter(|_| needs_first),
                 other_table: self.other_tables.get(other).and_then(Option::as_ref).filter(|_| needs_other),
             });

@@ -33,7 +33,7 @@ impl Hdr {
     }
 
     /// Converts a picture to RGB, or RGBA if it has alpha, of 8 bits.
-    pub(super) fn convert(&self, image: DynamicImage) -> Vec<u8> {
+    pub(super) fn convert(&self, image: &DynamicImage) -> Vec<u8> {
         let alpha = image.color().has_alpha();
         let (width, height) = (image.width(), image.height());
         let count = if alpha { 4 } else { 3 };
@@ -46,17 +46,16 @@ impl Hdr {
             );
             output.extend(alpha);
         };
-        // One band at a time would take less; pictures of this kind have 8 or 16 bits and are converted as they stand.
-        match &image {
+        match image {
             DynamicImage::ImageRgb8(image) => {
-                image.pixels().for_each(|pixel| push(pixel.0.map(usize::from), None))
+                image.pixels().for_each(|pixel| push(pixel.0.map(usize::from), None));
             }
             DynamicImage::ImageRgba8(image) => image.pixels().for_each(|pixel| {
                 let [red, green, blue, alpha] = pixel.0;
                 push([red, green, blue].map(usize::from), Some(alpha));
             }),
             DynamicImage::ImageRgb16(image) => {
-                image.pixels().for_each(|pixel| push(pixel.0.map(usize::from), None))
+                image.pixels().for_each(|pixel| push(pixel.0.map(usize::from), None));
             }
             DynamicImage::ImageRgba16(image) => image.pixels().for_each(|pixel| {
                 let [red, green, blue, alpha] = pixel.0;

@@ -197,6 +197,9 @@ impl Tile {
     }
 }
 
+/// How items refer to each other: kind, from and to.
+type Reference = ([u8; 4], u32, Vec<u32>);
+
 /// The items of a file.
 struct Items<'a> {
     bytes: &'a [u8],
@@ -205,7 +208,7 @@ struct Items<'a> {
     extents: BTreeMap<u32, Vec<Range<usize>>>,
     properties: Vec<BoxPiece>,
     associations: BTreeMap<u32, Vec<usize>>,
-    references: Vec<([u8; 4], u32, Vec<u32>)>,
+    references: Vec<Reference>,
 }
 
 fn undecodable(reason: &'static str) -> Problem {
@@ -319,10 +322,8 @@ impl<'a> Items<'a> {
             chain.push(source);
         }
         let grid = self.kinds.get(&source) == Some(b"grid");
-        let tile_items = match grid {
-            true => self.references(*b"dimg", source).unwrap_or_default().to_vec(),
-            false => vec![source],
-        };
+        let tile_items =
+            if grid { self.references(*b"dimg", source).unwrap_or_default().to_vec() } else { vec![source] };
         let tiles = tile_items.iter().map(|item| self.tile(*item)).collect::<Result<Vec<_>, _>>()?;
         let first = tiles.first().ok_or_else(|| undecodable("its tiles are missing"))?.sequence;
         let (columns, width, height) = if grid {
@@ -574,8 +575,8 @@ fn read_associations(body: &[u8], associations: &mut BTreeMap<u32, Vec<usize>>) 
     Some(())
 }
 
-/// Reads how items refer to each other: kind, from and to.
-fn read_references(file: &[u8], piece: &BoxPiece) -> Option<Vec<([u8; 4], u32, Vec<u32>)>> {
+/// Reads how items refer to each other.
+fn read_references(file: &[u8], piece: &BoxPiece) -> Option<Vec<Reference>> {
     let wide = *piece.body(file).first()? != 0;
     let mut references = Vec::new();
     for reference in boxes(file, piece.body.start + 4..piece.body.end)? {

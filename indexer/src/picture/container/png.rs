@@ -97,6 +97,7 @@ pub(crate) fn rebuild(bytes: &[u8], purpose: Purpose) -> Result<Vec<u8>, Problem
         push_chunk(&mut output, *b"eXIf", &exif::orientation_only(orientation));
     }
     let mut frames = Frames { bytes, shape, sequence: 0 };
+    let palette = shape.colours == Colours::Palette;
     let mut seen = BTreeSet::new();
     let mut rest = chunks.as_slice();
     while let Some((chunk, later)) = rest.split_first() {
@@ -109,7 +110,7 @@ pub(crate) fn rebuild(bytes: &[u8], purpose: Purpose) -> Result<Vec<u8>, Problem
             continue;
         }
         match &chunk.tag {
-            b"PLTE" if shape.palette => {
+            b"PLTE" if palette => {
                 if body.is_empty() || body.len() % 3 != 0 || body.len() > 768 {
                     return Err(broken("its palette is broken"));
                 }
@@ -141,7 +142,7 @@ pub(crate) fn rebuild(bytes: &[u8], purpose: Purpose) -> Result<Vec<u8>, Problem
             _ => {}
         }
     }
-    if shape.palette && !seen.contains(b"PLTE") {
+    if palette && !seen.contains(b"PLTE") {
         return Err(broken("its palette is missing"));
     }
     push_chunk(&mut output, *b"IEND", &[]);
@@ -155,9 +156,16 @@ struct Shape {
     height: u32,
     bits_per_pixel: u64,
     interlaced: bool,
-    palette: bool,
-    grey: bool,
-    alpha: bool,
+    colours: Colours,
+}
+
+/// What a pixel consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Colours {
+    Grey,
+    Rgb,
+    Palette,
+    WithAlpha,
 }
 
 impl Shape {
@@ -177,9 +185,12 @@ impl Shape {
             height,
             bits_per_pixel: samples * u64::from(depth),
             interlaced: interlace == 1,
-            palette: colour == 3,
-            grey: colour == 0,
-            alpha: colour > 3,
+            colours: match colour {
+                0 => Colours::Grey,
+                2 => Colours::Rgb,
+                3 => Colours::Palette,
+                _ => Colours::WithAlpha,
+            },
         })
     }
 
@@ -210,10 +221,11 @@ impl Shape {
     }
 
     fn may_be_transparent(self, length: usize) -> bool {
-        match (self.palette, self.grey, self.alpha) {
-            (true, ..) => length > 0,
-            (_, true, _) => length == 2,
-            (.., alpha) => !alpha && length == 6,
+        match self.colours {
+            Colours::Palette => length > 0,
+            Colours::Grey => length == 2,
+            Colours::Rgb => length == 6,
+            Colours::WithAlpha => false,
         }
     }
 }

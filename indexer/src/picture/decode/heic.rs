@@ -18,7 +18,7 @@ fn undecodable(reason: impl Into<String>) -> Problem {
     Problem::undecodable(MediaType::Heic, reason)
 }
 
-fn failed(error: HeifError) -> Problem {
+fn failed(error: &HeifError) -> Problem {
     undecodable(error.to_string())
 }
 
@@ -41,11 +41,11 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, Problem> {
         let options = options_for(&mut row);
         match &mut canvas.samples {
             Samples::Plain(samples) => {
-                let rgb = row.to_rgb8_with_options(&options).map_err(failed)?.data;
+                let rgb = row.to_rgb8_with_options(&options).map_err(|error| failed(&error))?.data;
                 paste(samples, &rgb, colour.window, canvas.channels, top, row.width)
             }
             Samples::Deep(samples) => {
-                let rgb = row.to_rgb16_with_options(&options).map_err(failed)?.data;
+                let rgb = row.to_rgb16_with_options(&options).map_err(|error| failed(&error))?.data;
                 paste(samples, &rgb, colour.window, canvas.channels, top, row.width)
             }
         }
@@ -87,7 +87,7 @@ fn for_rows(
         if shown {
             let file = write_row(bytes, picture, tiles, height)
                 .ok_or_else(|| undecodable("its coded pictures are broken"))?;
-            take(top, heic_decoder::decode(&file).map_err(failed)?)?;
+            take(top, heic_decoder::decode(&file).map_err(|error| failed(&error))?)?;
         }
         top += height;
     }
@@ -267,17 +267,17 @@ fn unpremultiply<T: Copy + Into<u32> + TryFrom<u32>>(samples: &mut [T], most: u3
 
 /// Decodes a file that has a sequence of pictures and no still one.
 fn decode_sequence(bytes: &[u8]) -> Result<Decoded, Problem> {
-    let mut frame = heic_decoder::decode(bytes).map_err(failed)?;
+    let mut frame = heic_decoder::decode(bytes).map_err(|error| failed(&error))?;
     let side = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     let (width, height) = (side(frame.width), side(frame.height));
     let points = describe(None, frame.color_info);
     let cicp: Option<Cicp> = points.cicp();
     let options = options_for(&mut frame);
     let image = if frame.bit_depth_luma > 8 {
-        let samples = frame.to_rgb16_with_options(&options).map_err(failed)?.data;
+        let samples = frame.to_rgb16_with_options(&options).map_err(|error| failed(&error))?.data;
         ImageBuffer::from_raw(width, height, samples).map(DynamicImage::ImageRgb16)
     } else {
-        let samples = frame.to_rgb8_with_options(&options).map_err(failed)?.data;
+        let samples = frame.to_rgb8_with_options(&options).map_err(|error| failed(&error))?.data;
         ImageBuffer::from_raw(width, height, samples).map(DynamicImage::ImageRgb8)
     };
     let image = image.ok_or_else(|| undecodable("its planes do not match its size"))?;

@@ -20,6 +20,8 @@ pub(super) fn place(number: usize) -> usize {
 pub(super) struct Part<'a> {
     /// Its number in the frame.
     pub(super) component: usize,
+    /// What its first coefficients are multiplied by.
+    pub(super) step: i32,
     pub(super) first_table: Option<&'a Huffman>,
     pub(super) other_table: Option<&'a Huffman>,
 }
@@ -124,7 +126,12 @@ impl State {
         let step = source.number(size.min(16));
         if let (Some(last), Some(first)) = (self.last.get_mut(number), block.first_mut()) {
             *last = last.wrapping_add(step);
-            *first = to_coefficient(last.wrapping_shl(low));
+            let value = last.wrapping_shl(low);
+            *first = to_coefficient(value);
+            // A sound picture stays within 1,024 either way.
+            if value.saturating_mul(part.step).abs() > 4_096 {
+                source.note("its brightness leaves the range");
+            }
         }
     }
 
@@ -140,6 +147,9 @@ impl State {
             let (run, size) = (usize::from(symbol >> 4), u32::from(symbol & 15));
             if size > 0 {
                 at += run;
+                if at > scan.end {
+                    source.note("there is a code in its data that means nothing");
+                }
                 let value = source.number(size);
                 set(block, at, value.wrapping_shl(scan.low));
             } else if run == 15 {
@@ -221,6 +231,9 @@ fn others(source: &mut Source<'_>, part: &Part<'_>, block: &mut Block) {
         let (run, size) = (usize::from(symbol >> 4), u32::from(symbol & 15));
         if size > 0 {
             at += run;
+            if at > 63 {
+                source.note("there is a code in its data that means nothing");
+            }
             let value = source.number(size);
             set(block, at, value);
         } else if run == 15 {

@@ -48,7 +48,8 @@ impl<'a> Source<'a> {
 
     /// Returns the next byte; beyond the end of the file there are end marks.
     fn byte(&mut self) -> u8 {
-        let past_end = if (self.position.saturating_sub(self.bytes.len())) % 2 == 0 { 0xFF } else { 0xD9 };
+        let past_end =
+            if self.position.saturating_sub(self.bytes.len()).is_multiple_of(2) { 0xFF } else { 0xD9 };
         let byte = self.bytes.get(self.position).copied().unwrap_or(past_end);
         self.position += 1;
         byte

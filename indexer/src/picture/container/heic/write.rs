@@ -47,7 +47,7 @@ type Property = ([u8; 4], Vec<u8>);
 /// The items of a file to be written; the first one is what it shows.
 #[derive(Default)]
 struct Items {
-    items: Vec<Item>,
+    all: Vec<Item>,
     references: Vec<([u8; 4], u32, Vec<u32>)>,
     properties: BTreeMap<Property, usize>,
     /// The bytes of all items, each of them once.
@@ -122,17 +122,16 @@ impl Items {
 
     fn coded(&mut self, file: &[u8], tile: &Tile, properties: &[Property], hidden: bool) -> Option<u32> {
         let key: Vec<_> = tile.data.iter().map(|extent| (extent.start, extent.end)).collect();
-        let place = match self.places.get(&key) {
-            Some(place) => *place,
-            None => {
-                let extents: Option<Vec<&[u8]>> =
-                    tile.data.iter().map(|extent| file.get(extent.clone())).collect();
-                let data = hevc::rebuild_data(&tile.configuration, &extents?.concat())?;
-                let place = (self.data.len(), data.len());
-                self.data.extend_from_slice(&data);
-                self.places.insert(key, place);
-                place
-            }
+        let place = if let Some(place) = self.places.get(&key) {
+            *place
+        } else {
+            let extents: Option<Vec<&[u8]>> =
+                tile.data.iter().map(|extent| file.get(extent.clone())).collect();
+            let data = hevc::rebuild_data(&tile.configuration, &extents?.concat())?;
+            let place = (self.data.len(), data.len());
+            self.data.extend_from_slice(&data);
+            self.places.insert(key, place);
+            place
         };
         let (width, height) = tile.sequence.shown;
         let own = [
@@ -145,8 +144,8 @@ impl Items {
     }
 
     fn add(&mut self, item: Item) -> u32 {
-        self.items.push(item);
-        u32::try_from(self.items.len()).unwrap_or(u32::MAX)
+        self.all.push(item);
+        u32::try_from(self.all.len()).unwrap_or(u32::MAX)
     }
 
     /// Returns the number of a property, from one upwards, and whether it is essential; equal ones are the same.
@@ -171,14 +170,14 @@ impl Items {
         let mut body = vec![0; 4];
         push_box(&mut body, *b"hdlr", b"\0\0\0\0\0\0\0\0pict\0\0\0\0\0\0\0\0\0\0\0\0\0")?;
         push_box(&mut body, *b"pitm", &[1, 0, 0, 0, 0, 0, 0, 1])?;
-        let count = u32::try_from(self.items.len()).ok()?;
+        let count = u32::try_from(self.all.len()).ok()?;
         let ids = 1..=count;
 
         let mut locations = vec![2, 0, 0, 0, 0x44, 0];
         locations.extend_from_slice(&count.to_be_bytes());
         let mut info = [[1, 0, 0, 0], count.to_be_bytes()].concat();
         let mut associations = [[1, 0, 0, 1], count.to_be_bytes()].concat();
-        for (id, item) in ids.zip(&self.items) {
+        for (id, item) in ids.zip(&self.all) {
             let id = id.to_be_bytes();
             let entry =
                 [[3, 0, 0, u8::from(item.hidden)].as_slice(), &id, &[0, 0], &item.kind, &[0]].concat();
