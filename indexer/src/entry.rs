@@ -5,16 +5,11 @@ use std::path::{Path, PathBuf};
 
 use wakashu_archive::{ContentHash, EntryDraft, MAX_STORED_PICTURE_BYTES, RenditionDraft};
 
-use crate::picture::{self, Cache, Encoded, Origin, Renditions, Settings, Source};
+use crate::picture::{self, Cache, Damage, Encoded, Origin, Renditions, Settings, Source};
 use crate::pipeline::Budget;
-use crate::problem::Problem;
+use crate::problem::{Problem, Severity};
 use crate::walk::text_data::{self, MAX_TEXT_FILE_BYTES};
 use crate::walk::{EntryPlan, InputFile, RoundPlan, read_bounded};
-
-/// Memory that pictures may take while they are decoded, all threads together.
-///
-/// Two photographs of 12 million pixels fit side by side; a larger one than the whole budget is decoded alone.
-pub(crate) const DECODING_BUDGET_BYTES: u64 = 1 << 30;
 
 /// How closely pictures are looked at.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +28,7 @@ pub(crate) struct EntryReader<'a> {
     pub(crate) root: &'a Path,
     pub(crate) settings: &'a Settings,
     pub(crate) depth: Depth<'a>,
+    /// Memory that pictures may take while they are decoded, all threads together: what one alone may.
     pub(crate) budget: Budget,
 }
 
@@ -61,7 +57,8 @@ impl EntryReader<'_> {
                 draft.picture = Some(renditions.map(|_, encoded| rendition_draft(encoded)));
             }
         }
-        let served = !plan.left_out && !round.left_out && loaded.problems.is_empty();
+        let sound = loaded.problems.iter().all(|problem| problem.severity == Severity::Warning);
+        let served = !plan.left_out && !round.left_out && sound;
         loaded.draft = draft.filter(|_| served);
         loaded
     }
@@ -96,11 +93,14 @@ impl EntryReader<'_> {
         let source = Source::new(&bytes);
         loaded.inputs.push(input(&path, source.hash(), &bytes));
         match self.look_at(&source) {
-            Ok(Some((renditions, origin))) => {
+            Ok(look) => {
+                if let Some(damage) = look.damage {
+                    loaded.problems.push(Problem::warning(&path, damage.message()).hint(damage.hint()));
+                }
+                let (renditions, origin) = look.renditions?;
                 loaded.origin = Some(origin);
                 Some(renditions)
             }
-            Ok(None) => None,
             Err(problem) => {
                 loaded.problems.push(Problem::error(&path, problem.to_string()).hint(problem.hint()));
                 None
@@ -108,22 +108,33 @@ impl EntryReader<'_> {
         }
     }
 
-    fn look_at(&self, source: &Source<'_>) -> Result<Option<(Renditions, Origin)>, picture::Problem> {
+    fn look_at(&self, source: &Source<'_>) -> Result<Look, picture::Problem> {
         let bytes = source.bytes();
         let header = picture::header(bytes, self.settings)?;
         if matches!(self.depth, Depth::Header) {
-            return Ok(None);
+            return Ok(Look::default());
         }
         let _reservation = self.budget.reserve(picture::decoding_cost_bytes(&header));
         match self.depth {
-            Depth::Header => Ok(None),
+            Depth::Header => Ok(Look::default()),
             Depth::Decode => {
-                let (width, height) = (header.width, header.height);
-                picture::verify(bytes, header.format, width, height, self.settings).map(|()| None)
+                let damage = picture::decode_in_full(bytes, self.settings)?;
+                Ok(Look { damage, renditions: None })
             }
-            Depth::Render(cache) => cache.renditions(source, self.settings).map(Some),
+            Depth::Render(cache) => {
+                let (rendered, origin) = cache.renditions(source, self.settings)?;
+                Ok(Look { damage: rendered.damage, renditions: Some((rendered.renditions, origin)) })
+            }
         }
     }
+}
+
+/// What was seen of a picture.
+#[derive(Default)]
+struct Look {
+    damage: Option<Damage>,
+    /// If they were made.
+    renditions: Option<(Renditions, Origin)>,
 }
 
 fn input(path: &Path, hash: ContentHash, bytes: &[u8]) -> InputFile {

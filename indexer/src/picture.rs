@@ -15,6 +15,7 @@ mod encode;
 mod exif;
 mod guard;
 mod header;
+mod jpeg;
 mod orient;
 mod problem;
 mod raster;
@@ -31,9 +32,9 @@ use wakashu_archive::Sizes;
 use bounds::{Bounds, LARGE, MEDIUM, SMALL};
 pub use cache::{Cache, Origin, Source};
 use container::Purpose;
-pub use header::{Header, decoding_cost_bytes, header};
+pub use header::{Header, decoding_cost_bytes, header, memory_limit_bytes};
 use orient::Orientation;
-pub use problem::Problem;
+pub use problem::{Damage, Problem};
 pub use raster::{Channels, Raster};
 pub use sniff::sniff;
 
@@ -41,7 +42,7 @@ pub use sniff::sniff;
 ///
 /// Part of the cache's keys and of what an archive says it was built from.
 pub const ENCODER_VERSION: &str =
-    "2 webp-0.3.1 fast_image_resize-6.1 moxcms-0.8 zune-jpeg-0.5 heic-decoder-0.1.1";
+    "3 webp-0.3.1 fast_image_resize-6.1 moxcms-0.8 zune-jpeg-0.5 heic-decoder-0.1.1";
 
 /// Says how pictures are to be treated.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +78,15 @@ pub struct Encoded {
 /// only there if it was asked for.
 pub type Renditions = Sizes<Encoded>;
 
+/// The renditions of a picture, and what is wrong with it all the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    /// What can be shown.
+    pub renditions: Renditions,
+    /// The damage to its file; others may show less of it, or something else.
+    pub damage: Option<Damage>,
+}
+
 /// Decodes a picture, turns it upright and converts it to sRGB; of an animation the first frame.
 pub fn upright_pixels(source: &[u8], settings: &Settings) -> Result<Raster, Problem> {
     let header = header(source, settings)?;
@@ -87,11 +97,26 @@ pub fn upright_pixels(source: &[u8], settings: &Settings) -> Result<Raster, Prob
 /// Makes the renditions of a picture.
 ///
 /// The same bytes and settings give the same renditions, on whatever thread.
-pub fn render(source: &[u8], settings: &Settings) -> Result<Renditions, Problem> {
+pub fn render(source: &[u8], settings: &Settings) -> Result<Rendered, Problem> {
     let header = header(source, settings)?;
-    let decoded = decode::decode(source, &header)?;
+    let mut rendered = render_scaled(source, &header, settings)?;
+    add_original(&mut rendered, source, &header, settings);
+    Ok(rendered)
+}
+
+/// Makes the renditions of a picture but for the original.
+fn render_scaled(source: &[u8], header: &Header, settings: &Settings) -> Result<Rendered, Problem> {
+    let decoded = decode::decode(source, header)?;
+    let mut damage = decoded.fault.map(|fault| Damage::new(header.format, fault));
     let converted = colour::to_srgb(decoded)?;
-    let passable = passable(source, &header, converted.was_srgb, settings)?;
+    let passable = match &damage {
+        None => passable(source, header, converted.was_srgb, settings).unwrap_or_else(|problem| {
+            damage = Some(Damage::new(header.format, problem.reason()));
+            None
+        }),
+        // Others may refuse it, or show something else.
+        Some(_) => None,
+    };
 
     let large = match passable.filter(|passable| holds(LARGE, passable)) {
         Some(encoded) => Step { encoded, raster: converted.raster },
@@ -101,13 +126,33 @@ pub fn render(source: &[u8], settings: &Settings) -> Result<Renditions, Problem>
     let medium = made.as_ref().unwrap_or(&large);
     let made = next_step(medium, SMALL)?;
     let small = made.as_ref().unwrap_or(medium);
-    let original = if settings.originals { Some(original(source, &header, settings)?) } else { None };
-    Ok(Renditions {
+    let renditions = Renditions {
         small: small.encoded.clone(),
         medium: medium.encoded.clone(),
         large: large.encoded.clone(),
-        original,
-    })
+        original: None,
+    };
+    Ok(Rendered { renditions, damage })
+}
+
+/// Adds the original, if it is asked for; one that cannot be written anew is left out, and that counts as damage.
+fn add_original(rendered: &mut Rendered, source: &[u8], header: &Header, settings: &Settings) {
+    if !settings.originals {
+        return;
+    }
+    match original(source, header, settings) {
+        Ok(original) => rendered.renditions.original = Some(original),
+        Err(problem) => {
+            rendered.damage.get_or_insert_with(|| Damage::new(header.format, problem.reason()));
+        }
+    }
+}
+
+/// Decodes a picture in full and returns the damage to its file.
+pub fn decode_in_full(source: &[u8], settings: &Settings) -> Result<Option<Damage>, Problem> {
+    let header = header(source, settings)?;
+    let fault = decode::decode(source, &header)?.fault;
+    Ok(fault.map(|fault| Damage::new(header.format, fault)))
 }
 
 /// Decodes a picture in full and compares it with what is said about it.
@@ -176,29 +221,28 @@ fn passable(
     if !(facts.plain && was_srgb && facts.orientation.is_upright()) {
         return Ok(None);
     }
-    // Stripping a PNG leaves its animation out; the still picture is what remains.
+    // Writing a PNG anew leaves its animation out; the still picture is what remains.
     let still = !facts.animated || (header.format == MediaType::Png && !settings.keep_metadata);
     if !still {
         return Ok(None);
     }
-    let bytes = if settings.keep_metadata {
-        Cow::Borrowed(source)
-    } else {
-        container::strip(header.format, source, Purpose::Rendition)?
-    };
-    // In a broken file a decoder may find other segments than stripping does; what it then leaves is no picture.
-    let was_stripped = matches!(bytes, Cow::Owned(_));
-    if was_stripped && verify(&bytes, header.format, header.width, header.height, settings).is_err() {
+    // What cannot be written anew is not in order, even if it is to be passed on as it is.
+    let rebuilt = container::rebuild(header.format, source, Purpose::Rendition)?;
+    let bytes = if settings.keep_metadata { source } else { &rebuilt };
+    // In a broken file a decoder may find other parts than are kept here; what is left is then no picture. A JPEG was
+    // decoded from these very bytes.
+    let seen = bytes == source || header.format == MediaType::Jpeg;
+    if !seen && verify(bytes, header.format, header.width, header.height, settings).is_err() {
         return Ok(None);
     }
-    Ok(Some(as_encoded(&bytes, header)))
+    Ok(Some(as_encoded(bytes, header)))
 }
 
 fn original(source: &[u8], header: &Header, settings: &Settings) -> Result<Encoded, Problem> {
     if settings.keep_metadata {
         return Ok(as_encoded(source, header));
     }
-    let bytes = container::strip(header.format, source, Purpose::Original)?;
+    let bytes = container::rebuild(header.format, source, Purpose::Original)?;
     Ok(as_encoded(&bytes, header))
 }
 

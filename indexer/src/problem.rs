@@ -41,6 +41,9 @@ pub struct Problem {
     pub message: String,
     /// What to do next.
     pub hint: Option<String>,
+    /// Told in one line, and not at all to a person who asks for quiet, unless it makes the run fail.
+    #[serde(skip)]
+    pub minor: bool,
 }
 
 impl Problem {
@@ -56,13 +59,20 @@ impl Problem {
 
     fn new(severity: Severity, path: &Path, message: &str) -> Self {
         let path = if path.as_os_str().is_empty() { ".".to_owned() } else { printable_path(path) };
-        Self { severity, path, message: printable(message).into_owned(), hint: None }
+        Self { severity, path, message: printable(message).into_owned(), hint: None, minor: false }
     }
 
     /// Adds what to do next.
     #[must_use]
     pub fn hint(mut self, hint: impl AsRef<str>) -> Self {
         self.hint = Some(printable(hint.as_ref()).into_owned());
+        self
+    }
+
+    /// Makes it a thing that is told by the way.
+    #[must_use]
+    pub fn minor(mut self) -> Self {
+        self.minor = true;
         self
     }
 

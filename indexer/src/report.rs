@@ -101,29 +101,35 @@ impl Report {
         Progress { what, total, done: 0, display }
     }
 
-    /// Says what is wrong, one line and one hint each.
-    pub fn problems(&self, problems: &[Problem]) {
-        if self.volume < Volume::Quiet {
-            return;
-        }
+    /// Says what is wrong, one line and at most one hint each.
+    pub fn problems(&self, problems: &[Problem], strict: bool) {
         let mut text = String::new();
-        for problem in problems {
+        for problem in problems.iter().filter(|problem| self.tells(problem, strict)) {
             let word = self.severity(problem.severity);
             text.extend([&word, ": ", &problem.path, ": ", &problem.message, "\n"]);
-            if let Some(hint) = &problem.hint {
+            if let Some(hint) = problem.hint.as_ref().filter(|_| !problem.minor) {
                 text.push_str(&self.hint(hint));
             }
         }
         say(&text);
     }
 
-    /// Says how many problems there were.
-    pub fn tally(&self, tally: Tally) {
+    /// Says how many problems there were, if it told any.
+    pub fn tally(&self, problems: &[Problem], strict: bool) {
+        let tally = Tally::of(problems);
         let plural =
             |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
-        if self.volume >= Volume::Quiet && tally != Tally::default() {
+        if problems.iter().any(|problem| self.tells(problem, strict)) {
             let text = format!("{}, {}\n", plural(tally.errors, "error"), plural(tally.warnings, "warning"));
             say(&text);
+        }
+    }
+
+    fn tells(&self, problem: &Problem, strict: bool) -> bool {
+        match self.volume {
+            Volume::Silent => false,
+            Volume::Quiet => strict || !problem.minor,
+            Volume::Normal => true,
         }
     }
 

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
 use serde::Deserialize;
 use wakashu_indexer::picture::{
-    Cache, Channels, Encoded, MediaType, Origin, Problem, Raster, Renditions, Settings, Source,
-    decoding_cost_bytes, header, render, sniff, upright_pixels, verify,
+    self, Cache, Channels, Encoded, MediaType, Origin, Problem, Raster, Renditions, Settings, Source,
+    decoding_cost_bytes, header, sniff, upright_pixels, verify,
 };
 
 /// One line of `fixtures/pictures/manifest.json`.
@@ -51,6 +51,11 @@ fn references(expect: &str) -> Vec<Reference> {
     let chosen: Vec<Reference> = all.into_iter().filter(|reference| reference.expect == expect).collect();
     assert!(chosen.len() > 10, "{} references", chosen.len());
     chosen
+}
+
+/// Makes the renditions of a picture, damaged or not.
+fn render(source: &[u8], settings: &Settings) -> Result<Renditions, Problem> {
+    picture::render(source, settings).map(|rendered| rendered.renditions)
 }
 
 /// Returns what can be seen: colours multiplied by alpha, and alpha.
@@ -362,7 +367,7 @@ fn the_cache_returns_what_was_rendered_whatever_happens_to_it() {
     let directory = tempfile::tempdir().unwrap();
     let settings = Settings { originals: true, ..Settings::default() };
     let source = fixture("jpeg-phone.jpg");
-    let fresh = render(&source, &settings).unwrap();
+    let fresh = picture::render(&source, &settings).unwrap();
 
     let cache = Cache::open(directory.path());
     assert_eq!(
@@ -398,7 +403,7 @@ fn one_cache_serves_many_builds_at_once() {
                 let cache = Cache::open(directory.path());
                 for source in &sources {
                     let (renditions, _) = cache.renditions(&Source::new(source), &settings).unwrap();
-                    assert_eq!(renditions, render(source, &settings).unwrap());
+                    assert_eq!(renditions, picture::render(source, &settings).unwrap());
                 }
             });
         }

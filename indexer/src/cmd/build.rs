@@ -12,9 +12,9 @@ use wakashu_archive::{ContentHash, PreparedEntry, RoundDraft, Sizes, WriteError,
 
 use super::Status;
 use crate::cli::{BuildArguments, PictureArguments};
-use crate::entry::{DECODING_BUDGET_BYTES, Depth, EntryReader, Loaded};
+use crate::entry::{Depth, EntryReader, Loaded};
 use crate::output::{Output, OutputError};
-use crate::picture::{Cache, Origin, Settings};
+use crate::picture::{self, Cache, Origin, Settings};
 use crate::pipeline::{Budget, run_ordered};
 use crate::problem::{self, Problem, Tally, printable_path};
 use crate::report::{self, Report};
@@ -27,6 +27,8 @@ use built_from::BuiltFrom;
 
 /// Entries that may be read ahead of the one being written, for each thread.
 const WINDOW_PER_THREAD: usize = 8;
+/// The most of them, however many threads there are: each may hold a megabyte of renditions.
+const MAX_WINDOW: usize = 64;
 
 /// Bytes collected before they go to the file.
 const WRITE_BUFFER_BYTES: usize = 1 << 20;
@@ -197,7 +199,7 @@ pub fn build(request: &BuildRequest, report: &Report) -> Result<BuildOutcome, Bu
         root: &request.wakashu_dir,
         settings: &request.settings,
         depth: Depth::Render(&cache),
-        budget: Budget::new(DECODING_BUDGET_BYTES),
+        budget: Budget::new(picture::memory_limit_bytes(&request.settings)),
     };
 
     let handle = temporary.handle().map_err(output_error)?;
@@ -206,8 +208,8 @@ pub fn build(request: &BuildRequest, report: &Report) -> Result<BuildOutcome, Bu
     let rounds = collection.rounds.iter().enumerate();
     let jobs =
         rounds.flat_map(|(position, round)| round.entries.iter().map(move |plan| (position, round, plan)));
-    let window =
-        request.threads.saturating_mul(NonZeroUsize::new(WINDOW_PER_THREAD).unwrap_or(NonZeroUsize::MIN));
+    let window = NonZeroUsize::new(request.threads.get().saturating_mul(WINDOW_PER_THREAD).min(MAX_WINDOW));
+    let window = window.unwrap_or(NonZeroUsize::MIN);
     let mut failure = None;
     run_ordered(
         request.threads,
@@ -422,8 +424,8 @@ pub enum Purpose {
 
 /// Tells a person how a build went: problems first, then what was left out, then the figures.
 pub fn describe(outcome: &BuildOutcome, request: &BuildRequest, purpose: Purpose, report: &Report) {
-    report.problems(&outcome.problems);
-    report.tally(outcome.tally);
+    report.problems(&outcome.problems, request.strict);
+    report.tally(&outcome.problems, request.strict);
     let Some(archive) = &outcome.archive else {
         report.note(match (purpose, request.keep_going) {
             (Purpose::File, false) => {

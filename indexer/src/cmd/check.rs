@@ -97,8 +97,8 @@ pub fn run(arguments: &CheckArguments, report: Report) -> anyhow::Result<Status>
     request.threads = arguments.threads.unwrap_or(request.threads);
 
     let outcome = check(&arguments.target, &request, &report)?;
-    report.problems(&outcome.problems);
-    report.tally(outcome.tally);
+    report.problems(&outcome.problems, arguments.strict);
+    report.tally(&outcome.problems, arguments.strict);
     if arguments.json {
         report.json(&outcome)?;
     } else {

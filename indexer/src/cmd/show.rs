@@ -85,9 +85,9 @@ pub fn run(arguments: &ShowArguments, report: &Report) -> anyhow::Result<Status>
         outcome.problems.extend(problems);
     }
 
-    report.problems(&outcome.problems);
+    report.problems(&outcome.problems, false);
     let tally = Tally::of(&outcome.problems);
-    report.tally(tally);
+    report.tally(&outcome.problems, false);
     if arguments.json {
         report.json(&outcome)?;
     } else {

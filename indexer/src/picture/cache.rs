@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use wakashu_archive::ContentHash;
 use wakashu_storage::{TemporaryFile, folder_of};
 
-use super::{ENCODER_VERSION, Problem, Renditions, Settings, header, render};
+use super::{ENCODER_VERSION, Problem, Rendered, Settings, add_original, header, render_scaled};
 
 mod entry;
 
@@ -94,22 +94,22 @@ impl Cache {
         &self,
         source: &Source<'_>,
         settings: &Settings,
-    ) -> Result<(Renditions, Origin), Problem> {
+    ) -> Result<(Rendered, Origin), Problem> {
         let Source { bytes: source, hash } = *source;
-        let Some(directory) = &self.directory else {
-            return Ok((render(source, settings)?, Origin::Rendered));
-        };
         // The limit holds for what was rendered under another one, too; the header is cheap.
-        header(source, settings)?;
-        let path = entry_path(directory, hash, settings);
-        if let Some(renditions) = read_entry(&path, source) {
-            return Ok((renditions, Origin::Cached));
+        let header = header(source, settings)?;
+        let path = self.directory.as_ref().map(|directory| entry_path(directory, hash, settings));
+        let cached = path.as_ref().and_then(|path| read_entry(path, source));
+        let origin = if cached.is_some() { Origin::Cached } else { Origin::Rendered };
+        let mut rendered = cached.map_or_else(|| render_scaled(source, &header, settings), Ok)?;
+        if let (Some(path), Origin::Rendered) = (&path, origin)
+            && let Err(error) = write_entry(path, &entry::encode(&rendered, source))
+        {
+            self.warn_once(path, &error);
         }
-        let renditions = render(source, settings)?;
-        if let Err(error) = write_entry(&path, &entry::encode(&renditions, source)) {
-            self.warn_once(&path, &error);
-        }
-        Ok((renditions, Origin::Rendered))
+        // The original is not kept: it is as good as in the source, and asking for it must not cost the others.
+        add_original(&mut rendered, source, &header, settings);
+        Ok((rendered, origin))
     }
 
     fn warn_once(&self, path: &Path, error: &io::Error) {
@@ -120,10 +120,10 @@ impl Cache {
 }
 
 fn entry_path(directory: &Path, source: ContentHash, settings: &Settings) -> PathBuf {
-    let Settings { max_pixels: _, keep_metadata, originals } = settings;
-    let mut hasher = blake3::Hasher::new_derive_key("wakashu picture cache 2");
+    let Settings { max_pixels: _, keep_metadata, originals: _ } = settings;
+    let mut hasher = blake3::Hasher::new_derive_key("wakashu picture cache 3");
     hasher.update(ENCODER_VERSION.as_bytes());
-    hasher.update(&[0, u8::from(*keep_metadata), u8::from(*originals)]);
+    hasher.update(&[0, u8::from(*keep_metadata)]);
     hasher.update(&source.0);
     let name = hasher.finalize().to_hex();
     let (shard, rest) = name.split_at_checked(2).unwrap_or(("", &name));
@@ -131,11 +131,11 @@ fn entry_path(directory: &Path, source: ContentHash, settings: &Settings) -> Pat
 }
 
 /// Returns an entry's renditions; `None` if it is absent or not in order.
-fn read_entry(path: &Path, source: &[u8]) -> Option<Renditions> {
+fn read_entry(path: &Path, source: &[u8]) -> Option<Rendered> {
     let bytes = fs::read(path).ok()?;
-    let renditions = entry::decode(&bytes.into(), source)?;
+    let rendered = entry::decode(&bytes.into(), source)?;
     note_use(path, SystemTime::now());
-    Some(renditions)
+    Some(rendered)
 }
 
 /// Writes down that an entry was used, at most once a day.
@@ -224,7 +224,8 @@ mod tests {
         let base = entry_path(directory, source, &plain);
         assert_ne!(base, entry_path(directory, ContentHash::of(b"other"), &plain));
         assert_ne!(base, entry_path(directory, source, &Settings { keep_metadata: true, ..plain.clone() }));
-        assert_ne!(base, entry_path(directory, source, &Settings { originals: true, ..plain.clone() }));
+        // Originals are made each time.
+        assert_eq!(base, entry_path(directory, source, &Settings { originals: true, ..plain.clone() }));
         // The limit is checked anew each time.
         assert_eq!(base, entry_path(directory, source, &Settings { max_pixels: 1, ..plain }));
     }

@@ -1,5 +1,7 @@
 //! From a file's own colours to sRGB.
 
+mod hdr;
+
 use image::DynamicImage;
 use moxcms::{
     CicpColorPrimaries, CicpProfile, ColorProfile, DataColorSpace, Layout, MatrixCoefficients,
@@ -10,6 +12,7 @@ use super::container::Cicp;
 use super::decode::{Decoded, Pixels};
 use super::problem::Problem;
 use super::raster::{Channels, Raster};
+use hdr::Hdr;
 
 /// Holds a picture in sRGB.
 pub(crate) struct Converted {
@@ -31,19 +34,35 @@ pub(crate) fn to_srgb(decoded: Decoded) -> Result<Converted, Problem> {
             Ok(Converted { raster, was_srgb: false })
         }
         Pixels::Additive(image) => {
-            let profile = profile.or_else(|| decoded.cicp.and_then(profile_of_code_points));
+            if let (None, Some(hdr)) = (&profile, decoded.cicp.and_then(Hdr::of)) {
+                let (width, height) = (image.width(), image.height());
+                let channels = if image.color().has_alpha() { Channels::Rgba } else { Channels::Rgb };
+                let raster = Raster::new(width, height, channels, hdr.convert(&image))?;
+                return Ok(Converted { raster: raster.without_idle_alpha(), was_srgb: false });
+            }
+            let named = profile.is_none().then_some(decoded.cicp).flatten();
+            let profile = profile.or_else(|| named.and_then(profile_of_code_points));
+            // Code points that are not known here may be known elsewhere.
+            let unknown_space = profile.is_none() && named.is_some();
             let profile = profile.filter(|profile| !is_srgb(profile));
-            let was_srgb = profile.is_none() && !unreadable_profile;
+            let was_srgb = profile.is_none() && !unreadable_profile && !unknown_space;
             let raster = additive_to_srgb(image, profile.as_ref())?;
             Ok(Converted { raster: raster.without_idle_alpha(), was_srgb })
         }
     }
 }
 
+/// Tells whether a profile can be read by others, as far as can be told from reading it here.
+pub(crate) fn is_readable(profile: &[u8]) -> bool {
+    ColorProfile::new_from_slice(profile).is_ok()
+}
+
 fn additive_to_srgb(image: DynamicImage, profile: Option<&ColorProfile>) -> Result<Raster, Problem> {
-    let converted = profile.and_then(|profile| convert(&image, profile));
-    let image = converted.unwrap_or(image);
     let (width, height) = (image.width(), image.height());
+    if let Some(samples) = profile.and_then(|profile| convert(&image, profile)) {
+        let channels = if image.color().has_alpha() { Channels::Rgba } else { Channels::Rgb };
+        return Raster::new(width, height, channels, samples);
+    }
     if image.color().has_alpha() {
         Raster::new(width, height, Channels::Rgba, image.into_rgba8().into_raw())
     } else {
@@ -51,11 +70,13 @@ fn additive_to_srgb(image: DynamicImage, profile: Option<&ColorProfile>) -> Resu
     }
 }
 
+/// Pixels that are converted at a time: the picture is in memory before and after, but not once more in between.
+const BAND_PIXELS: usize = 1 << 16;
+
 /// Applies a profile; 16-bit samples stay 16-bit until they are sRGB. `None` when the profile does not fit.
-fn convert(image: &DynamicImage, profile: &ColorProfile) -> Option<DynamicImage> {
+fn convert(image: &DynamicImage, profile: &ColorProfile) -> Option<Vec<u8>> {
     let grey_image = !image.color().has_color();
     let alpha = image.color().has_alpha();
-    let deep = image.color().bytes_per_pixel() / image.color().channel_count() > 1;
     match profile.color_space {
         DataColorSpace::Gray if grey_image => {}
         DataColorSpace::Rgb => {}
@@ -69,42 +90,63 @@ fn convert(image: &DynamicImage, profile: &ColorProfile) -> Option<DynamicImage>
         (false, true) => Layout::Rgba,
     };
     let target = if alpha { Layout::Rgba } else { Layout::Rgb };
-    let srgb = ColorProfile::new_srgb();
-    let options = TransformOptions::default();
-    let (width, height) = (image.width(), image.height());
-    let pixels = width as usize * height as usize;
-    let samples = pixels * if alpha { 4 } else { 3 };
-    if deep {
+    let (srgb, options) = (ColorProfile::new_srgb(), TransformOptions::default());
+    let counts = Counts {
+        stored: usize::from(image.color().channel_count()),
+        source: source.channels(),
+        target: target.channels(),
+    };
+    let deep = match image {
+        DynamicImage::ImageLuma16(image) => Some(image.as_raw()),
+        DynamicImage::ImageLumaA16(image) => Some(image.as_raw()),
+        DynamicImage::ImageRgb16(image) => Some(image.as_raw()),
+        DynamicImage::ImageRgba16(image) => Some(image.as_raw()),
+        _ => None,
+    };
+    if let Some(samples) = deep {
         let transform = profile.create_transform_16bit(source, &srgb, target, options).ok()?;
-        let mut output = vec![0_u16; samples];
-        match source {
-            Layout::Gray => transform.transform(image.to_luma16().as_raw(), &mut output),
-            Layout::GrayAlpha => transform.transform(image.to_luma_alpha16().as_raw(), &mut output),
-            Layout::Rgba => transform.transform(image.to_rgba16().as_raw(), &mut output),
-            _ => transform.transform(image.to_rgb16().as_raw(), &mut output),
-        }
-        .ok()?;
-        if alpha {
-            image::ImageBuffer::from_raw(width, height, output).map(DynamicImage::ImageRgba16)
-        } else {
-            image::ImageBuffer::from_raw(width, height, output).map(DynamicImage::ImageRgb16)
-        }
+        let narrow = |sample: &u16| u8::try_from((u32::from(*sample) + 128) / 257).unwrap_or(u8::MAX);
+        in_bands(samples, &counts, |input, output| transform.transform(input, output).ok(), narrow)
     } else {
         let transform = profile.create_transform_8bit(source, &srgb, target, options).ok()?;
-        let mut output = vec![0_u8; samples];
-        match source {
-            Layout::Gray => transform.transform(image.to_luma8().as_raw(), &mut output),
-            Layout::GrayAlpha => transform.transform(image.to_luma_alpha8().as_raw(), &mut output),
-            Layout::Rgba => transform.transform(image.to_rgba8().as_raw(), &mut output),
-            _ => transform.transform(image.to_rgb8().as_raw(), &mut output),
-        }
-        .ok()?;
-        if alpha {
-            image::ImageBuffer::from_raw(width, height, output).map(DynamicImage::ImageRgba8)
-        } else {
-            image::ImageBuffer::from_raw(width, height, output).map(DynamicImage::ImageRgb8)
-        }
+        let apply = |input: &[u8], output: &mut [u8]| transform.transform(input, output).ok();
+        in_bands(image.as_bytes(), &counts, apply, |sample| *sample)
     }
+}
+
+/// How many samples a pixel has: in the picture, before and after the conversion.
+struct Counts {
+    stored: usize,
+    source: usize,
+    target: usize,
+}
+
+fn in_bands<T: Copy + Default>(
+    samples: &[T],
+    counts: &Counts,
+    convert: impl Fn(&[T], &mut [T]) -> Option<()>,
+    narrow: impl Fn(&T) -> u8,
+) -> Option<Vec<u8>> {
+    let mut output = Vec::with_capacity(samples.len() / counts.stored * counts.target);
+    let mut converted = Vec::new();
+    let mut spread = Vec::new();
+    for band in samples.chunks(BAND_PIXELS * counts.stored) {
+        converted.resize(band.len() / counts.stored * counts.target, T::default());
+        if counts.stored == counts.source {
+            convert(band, &mut converted)?;
+        } else {
+            // Grey samples under a profile for three colours.
+            spread.clear();
+            for pixel in band.chunks_exact(counts.stored) {
+                let (grey, rest) = pixel.split_first()?;
+                spread.extend_from_slice(&[*grey; 3]);
+                spread.extend_from_slice(rest);
+            }
+            convert(&spread, &mut converted)?;
+        }
+        output.extend(converted.iter().map(&narrow));
+    }
+    Some(output)
 }
 
 fn cmyk_to_srgb(
@@ -143,8 +185,7 @@ fn mix_inks(inks: &[u8]) -> Vec<u8> {
 
 /// Builds a profile from code points, for the colour spaces of still pictures.
 ///
-/// Pictures with the transfer functions of high dynamic range (PQ, HLG) would need tone mapping; their samples
-/// are taken as they stand.
+/// The transfer functions of high dynamic range (PQ, HLG) have a way of their own.
 fn profile_of_code_points(cicp: Cicp) -> Option<ColorProfile> {
     let color_primaries = CicpColorPrimaries::try_from(cicp.primaries).ok()?;
     let transfer_characteristics = TransferCharacteristics::try_from(cicp.transfer).ok()?;

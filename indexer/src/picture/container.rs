@@ -1,4 +1,4 @@
-//! The file formats around the pixels: reading headers and leaving metadata out, without decoding.
+//! The file formats around the pixels: reading headers, and writing files anew without what they need not have.
 
 pub(crate) mod gif;
 pub(crate) mod heic;
@@ -7,7 +7,6 @@ pub(crate) mod jpeg;
 pub(crate) mod png;
 pub(crate) mod webp;
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use wakashu_archive::MediaType;
@@ -34,15 +33,11 @@ pub(crate) struct Facts {
     pub(crate) has_profile: bool,
     /// Colour by code points (primaries, transfer) where the container has such; an ICC profile wins over it.
     pub(crate) cicp: Option<Cicp>,
-    /// Memory that decoding, converting and scaling take at their peak, for each pixel.
-    pub(crate) peak_bytes_per_pixel: u64,
+    /// Memory that the decoder takes at its peak, what comes out included.
+    pub(crate) decoding_bytes: u64,
+    /// Memory that a decoded pixel takes.
+    pub(crate) decoded_bytes_per_pixel: u64,
 }
-
-/// Scaling holds 8-bit samples and their 16-bit linear light, four of each; up to 8-bit decoders stay below that.
-pub(crate) const PLAIN_PEAK_BYTES: u64 = 12;
-/// 16-bit samples as decoded, copied for the profile, and converted; or the planes of a HEIC picture, which are of
-/// 32 bits and exist twice while tiles are put together.
-pub(crate) const DEEP_PEAK_BYTES: u64 = 24;
 
 /// Names colour primaries and transfer function by the code points of ITU-T H.273.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,14 +71,16 @@ pub(crate) fn inspect(format: MediaType, bytes: &[u8]) -> Result<Facts, Problem>
     }
 }
 
-/// Leaves out all metadata that the picture can be shown without; borrows when there is none.
-pub(crate) fn strip(format: MediaType, bytes: &[u8], purpose: Purpose) -> Result<Cow<'_, [u8]>, Problem> {
+/// Writes a file anew from the parts that the picture cannot be shown without; whatever else is in it stays behind.
+///
+/// Fails where the parts are not in order: what is passed on must open elsewhere.
+pub(crate) fn rebuild(format: MediaType, bytes: &[u8], purpose: Purpose) -> Result<Vec<u8>, Problem> {
     match format {
-        MediaType::Png => png::strip(bytes, purpose),
-        MediaType::Jpeg => jpeg::strip(bytes, purpose),
-        MediaType::Gif => gif::strip(bytes, purpose),
-        MediaType::Webp => webp::strip(bytes, purpose),
-        MediaType::Heic => heic::strip(bytes),
+        MediaType::Png => png::rebuild(bytes, purpose),
+        MediaType::Jpeg => jpeg::rebuild(bytes, purpose),
+        MediaType::Gif => gif::rebuild(bytes, purpose),
+        MediaType::Webp => webp::rebuild(bytes, purpose),
+        MediaType::Heic => heic::rebuild(bytes, purpose),
     }
 }
 

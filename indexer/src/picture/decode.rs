@@ -1,8 +1,9 @@
 //! From a file's bytes to pixels in the file's own colours.
 
+mod heic;
+
 use std::io::Cursor;
 
-use heic_decoder::{ChromaUpsampling, RgbOptions};
 use image::codecs::gif::GifDecoder;
 use image::codecs::png::PngDecoder;
 use image::codecs::webp::WebPDecoder;
@@ -16,10 +17,12 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 use super::container::{Cicp, pixels};
 use super::guard::guarded;
 use super::header::Header;
+use super::jpeg;
+use super::orient::Orientation;
 use super::problem::Problem;
 
 /// No colour profile in earnest use is larger; printers' profiles have about 2 MB.
-const MAX_PROFILE_BYTES: usize = 8 << 20;
+pub(crate) const MAX_PROFILE_BYTES: usize = 8 << 20;
 
 /// Holds decoded pixels together with what says how to read their colours.
 pub(crate) struct Decoded {
@@ -28,6 +31,8 @@ pub(crate) struct Decoded {
     pub(crate) has_profile: bool,
     pub(crate) icc: Option<Vec<u8>>,
     pub(crate) cicp: Option<Cicp>,
+    /// What is wrong with the file, in words; what can be shown of it is in the pixels.
+    pub(crate) fault: Option<&'static str>,
 }
 
 pub(crate) enum Pixels {
@@ -47,7 +52,7 @@ pub(crate) fn decode(bytes: &[u8], header: &Header) -> Result<Decoded, Problem> 
         MediaType::Gif => decode_with_image(header.format, GifDecoder::new(Cursor::new(bytes))),
         MediaType::Webp => decode_with_image(header.format, WebPDecoder::new(Cursor::new(bytes))),
         MediaType::Jpeg => decode_jpeg(bytes, header),
-        MediaType::Heic => decode_heic(bytes),
+        MediaType::Heic => heic::decode(bytes),
     })?;
     let (width, height) = decoded.size();
     if (width, height) != (header.facts.width, header.facts.height) {
@@ -81,16 +86,51 @@ fn decode_with_image(
     format: MediaType,
     decoder: image::ImageResult<impl ImageDecoder>,
 ) -> Result<Decoded, Problem> {
-    let undecodable = |reason: image::ImageError| Problem::undecodable(format, reason.to_string());
+    let undecodable =
+        |reason: image::ImageError| Problem::undecodable(format, plain_words(&reason.to_string()));
     let mut decoder = decoder.map_err(undecodable)?;
     let icc = decoder.icc_profile().ok().flatten().filter(|icc| icc.len() <= MAX_PROFILE_BYTES);
     let image = DynamicImage::from_decoder(decoder).map_err(undecodable)?;
-    Ok(Decoded { pixels: Pixels::Additive(image), icc, has_profile: false, cicp: None })
+    Ok(Decoded { pixels: Pixels::Additive(image), icc, has_profile: false, cicp: None, fault: None })
 }
 
+/// Returns what a decoder says up to where it begins to print its own structures.
+fn plain_words(reason: &str) -> String {
+    let words = reason.split(['{', '[', '(', '"']).next().unwrap_or_default();
+    let printed = reason.get(words.len()..).unwrap_or_default();
+    // The name of a structure stands right before it.
+    let named = printed.starts_with('{') || (!printed.is_empty() && !words.ends_with(' '));
+    let words = words.trim_end();
+    let words = if named { words.rsplit_once(' ').map_or("", |(before, _)| before) } else { words };
+    let words = words.trim_end_matches([' ', ':', ',', '.']);
+    if words.is_empty() { "its data are broken".to_owned() } else { words.to_owned() }
+}
+
+/// Decodes a JPEG; a damaged one from a sound file made of what is left of it.
 fn decode_jpeg(bytes: &[u8], header: &Header) -> Result<Decoded, Problem> {
+    match jpeg::examine(bytes) {
+        // Written anew like what may be passed on, which the decoder cannot misunderstand.
+        Ok(examined) if examined.fault.is_none() => {
+            let rebuilt = examined.rebuild(Orientation::default(), examined.profile().as_deref());
+            drop(examined);
+            decode_sound_jpeg(&rebuilt, header)
+        }
+        Ok(examined) => {
+            let (repaired, fault) = (examined.repair(), examined.fault);
+            drop(examined);
+            Ok(Decoded { fault, ..decode_sound_jpeg(&repaired, header)? })
+        }
+        // The decoder may still read what others refuse.
+        Err(reason) => match decode_sound_jpeg(bytes, header) {
+            Ok(decoded) => Ok(Decoded { fault: Some(reason), ..decoded }),
+            Err(_) => Err(Problem::undecodable(MediaType::Jpeg, reason)),
+        },
+    }
+}
+
+fn decode_sound_jpeg(bytes: &[u8], header: &Header) -> Result<Decoded, Problem> {
     let undecodable = |reason: zune_jpeg::errors::DecodeErrors| {
-        Problem::undecodable(MediaType::Jpeg, format!("{reason:?}"))
+        Problem::undecodable(MediaType::Jpeg, plain_words(reason.to_string().trim_matches('"')))
     };
     let options = DecoderOptions::default()
         .set_max_width(header.facts.width as usize)
@@ -117,7 +157,7 @@ fn decode_jpeg(bytes: &[u8], header: &Header) -> Result<Decoded, Problem> {
         _ => ImageBuffer::from_raw(width, height, samples)
             .map(|rgb| Pixels::Additive(DynamicImage::ImageRgb8(rgb))),
     };
-    Ok(Decoded { pixels: pixels.ok_or_else(short)?, icc, has_profile: false, cicp: None })
+    Ok(Decoded { pixels: pixels.ok_or_else(short)?, icc, has_profile: false, cicp: None, fault: None })
 }
 
 /// Turns stored four-component samples into amounts of ink.
@@ -153,66 +193,23 @@ fn to_sample(value: f32) -> u8 {
     value.round() as u8
 }
 
-fn decode_heic(bytes: &[u8]) -> Result<Decoded, Problem> {
-    let undecodable =
-        |reason: heic_decoder::HeifError| Problem::undecodable(MediaType::Heic, reason.to_string());
-    let odd = || Problem::undecodable(MediaType::Heic, "its planes do not match its size");
-    let mut planes = heic_decoder::decode(bytes).map_err(undecodable)?;
-    let side = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
-    let (width, height) = (side(planes.width), side(planes.height));
-    let icc = planes.metadata.icc_profile.take().filter(|icc| icc.len() <= MAX_PROFILE_BYTES);
-    let cicp = planes.color_info.and_then(|info| {
-        Some(Cicp {
-            primaries: u8::try_from(info.color_primaries).ok()?,
-            transfer: u8::try_from(info.transfer_characteristics).ok()?,
-        })
-    });
-    // Each chroma sample colours its whole block, as in libheif. What is written halves the chroma again: whole
-    // blocks come back as they were, while interpolated ones would be blurred twice.
-    let sampling = &mut planes.chroma_sampling;
-    sampling.origin_x = block_middle(sampling.origin_x, sampling.sub_x);
-    sampling.origin_y = block_middle(sampling.origin_y, sampling.sub_y);
-    let options = RgbOptions { upsampling: ChromaUpsampling::Nearest, ..RgbOptions::default() };
-    let image = match (&planes.alpha, planes.bit_depth_luma > 8) {
-        (None, false) => {
-            let samples = planes.to_rgb8_with_options(&options).map_err(undecodable)?.data;
-            ImageBuffer::from_raw(width, height, samples).map(DynamicImage::ImageRgb8)
-        }
-        (None, true) => {
-            let samples = planes.to_rgb16_with_options(&options).map_err(undecodable)?.data;
-            ImageBuffer::from_raw(width, height, samples).map(DynamicImage::ImageRgb16)
-        }
-        (Some(_), _) => {
-            let mut rgba = planes.to_rgba16_with_options(&options).map_err(undecodable)?;
-            if rgba.premultiplied {
-                unpremultiply(&mut rgba.data);
-            }
-            ImageBuffer::from_raw(width, height, rgba.data).map(DynamicImage::ImageRgba16)
-        }
-    };
-    Ok(Decoded { pixels: Pixels::Additive(image.ok_or_else(odd)?), icc, has_profile: false, cicp })
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Returns the middle of the block that a chroma sample belongs to, along one axis.
-fn block_middle(sample: f32, block_size: u32) -> f32 {
-    match block_size {
-        // A crop at an odd place starts in the middle of a block.
-        2 if sample < 0.0 => -0.5,
-        2 => 0.5,
-        _ => sample,
-    }
-}
-
-fn unpremultiply(samples: &mut [u16]) {
-    for pixel in samples.chunks_exact_mut(4) {
-        let [red, green, blue, alpha] = pixel else { continue };
-        let alpha = u32::from(*alpha);
-        if alpha == 0 {
-            continue;
-        }
-        for colour in [red, green, blue] {
-            let straight = (u32::from(*colour) * 65_535 + alpha / 2) / alpha;
-            *colour = u16::try_from(straight).unwrap_or(u16::MAX);
+    #[test]
+    fn words_of_decoders_are_kept_and_their_structures_are_not() {
+        let words = [
+            (
+                "Format error decoding Png: Missing chunk ChunkType { type: PLTE, critical: true }",
+                "Format error decoding Png: Missing chunk",
+            ),
+            ("Corrupt filter method", "Corrupt filter method"),
+            ("Error in data: Wrong(7)", "Error in data"),
+            ("ChunkType { type: PLTE }", "its data are broken"),
+        ];
+        for (reason, expected) in words {
+            assert_eq!(plain_words(reason), expected);
         }
     }
 }

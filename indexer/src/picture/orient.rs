@@ -47,6 +47,28 @@ impl Orientation {
         self == Self::default()
     }
 
+    /// Turns by a quarter against the clock.
+    pub(crate) fn turned_left(self) -> Self {
+        // Exchanging rows and columns and then top and bottom is such a turn.
+        Self { transpose: !self.transpose, mirror: self.flip, flip: !self.mirror }
+    }
+
+    /// Exchanges left and right, or top and bottom.
+    pub(crate) fn mirrored(self, left_and_right: bool) -> Self {
+        if left_and_right { Self { mirror: !self.mirror, ..self } } else { Self { flip: !self.flip, ..self } }
+    }
+
+    /// Returns where a part of the upright picture, which has the size `shown`, is stored: left, top, width and height.
+    pub(crate) fn stored_part(
+        self,
+        shown: (u32, u32),
+        (left, top, width, height): (u32, u32, u32, u32),
+    ) -> (u32, u32, u32, u32) {
+        let left = if self.mirror { shown.0 - left - width } else { left };
+        let top = if self.flip { shown.1 - top - height } else { top };
+        if self.transpose { (top, left, height, width) } else { (left, top, width, height) }
+    }
+
     /// Returns the upright size of a stored size.
     pub(crate) fn upright_size(self, width: u32, height: u32) -> (u32, u32) {
         if self.transpose { (height, width) } else { (width, height) }

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use wakashu_archive::MediaType;
 
+use super::header::MEMORY_BYTES_PER_PIXEL;
+
 /// Says why a picture could not be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -30,6 +32,24 @@ pub enum Problem {
         width: u32,
         /// Height as declared.
         height: u32,
+        /// The limit in force.
+        limit: u64,
+    },
+    /// A side is longer than any picture in use has.
+    #[error("picture has a side of {side} pixels; at most {limit} are accepted")]
+    TooLong {
+        /// The length of the side.
+        side: u32,
+        /// The limit.
+        limit: u32,
+    },
+    /// The picture would take more memory to decode than the settings allow.
+    #[error("{} would take {} MB of memory to decode; at most {} MB are allowed", name(*.format), .needed / 1_000_000, .limit / 1_000_000)]
+    TooMuchMemory {
+        /// The format of the file.
+        format: MediaType,
+        /// Bytes it would take.
+        needed: u64,
         /// The limit in force.
         limit: u64,
     },
@@ -94,6 +114,12 @@ impl Problem {
                 u64::from(*width).saturating_mul(u64::from(*height))
             )
             .into(),
+            Self::TooLong { .. } => "crop the picture, or make it smaller".into(),
+            Self::TooMuchMemory { needed, .. } => format!(
+                "export the picture as PNG or JPEG, or allow it with `--max-pixels {}`",
+                needed.div_ceil(MEMORY_BYTES_PER_PIXEL)
+            )
+            .into(),
             Self::CutShort { .. } => "the file was not copied to the end; copy it again".into(),
             Self::Undecodable { .. } => {
                 "open the picture in a viewer and export it again as PNG or JPEG".into()
@@ -103,12 +129,50 @@ impl Problem {
         }
     }
 
+    /// Returns the reason alone.
+    pub(crate) fn reason(&self) -> &str {
+        match self {
+            Self::Undecodable { reason, .. } | Self::Unencodable { reason } => reason,
+            Self::CutShort { missing, .. } => missing,
+            _ => "it is not in order",
+        }
+    }
+
     pub(crate) fn undecodable(format: MediaType, reason: impl Into<String>) -> Self {
         Self::Undecodable { format, reason: reason.into() }
     }
 
     pub(crate) fn cut_short(format: MediaType, missing: &'static str) -> Self {
         Self::CutShort { format, missing }
+    }
+}
+
+/// Says what is wrong with a picture that can be shown all the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    message: String,
+}
+
+impl Damage {
+    pub(crate) fn new(format: MediaType, reason: &str) -> Self {
+        Self { message: format!("{} is damaged: {reason}; what is left of it is shown", name(format)) }
+    }
+
+    /// Returns damage that was noted before.
+    pub(crate) fn noted(message: String) -> Self {
+        Self { message }
+    }
+
+    /// Says it in words.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Returns what to do next.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        "look at the picture as it is served, and copy or export it again if you can"
     }
 }
 

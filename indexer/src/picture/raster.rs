@@ -53,15 +53,17 @@ impl Raster {
     }
 
     /// Drops an alpha channel that says nothing; most RGBA files are opaque.
-    pub(crate) fn without_idle_alpha(self) -> Self {
+    pub(crate) fn without_idle_alpha(mut self) -> Self {
         let opaque = || self.samples.chunks_exact(4).all(|pixel| pixel.last() == Some(&255));
         if self.channels != Channels::Rgba || !opaque() {
             return self;
         }
-        let mut samples = Vec::with_capacity(self.samples.len() / 4 * 3);
-        for pixel in self.samples.chunks_exact(4) {
-            samples.extend_from_slice(pixel.get(..3).unwrap_or_default());
+        let pixels = self.samples.len() / 4;
+        for pixel in 0..pixels {
+            self.samples.copy_within(4 * pixel..4 * pixel + 3, 3 * pixel);
         }
-        Self { channels: Channels::Rgb, samples, ..self }
+        self.samples.truncate(3 * pixels);
+        self.samples.shrink_to_fit();
+        Self { channels: Channels::Rgb, ..self }
     }
 }

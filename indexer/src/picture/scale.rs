@@ -3,18 +3,23 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use fast_image_resize::images::Image;
+use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{
-    FilterType, PixelComponentMapper, PixelType, ResizeAlg, ResizeOptions, Resizer, create_srgb_mapper,
+    FilterType, MulDiv, PixelComponentMapper, PixelType, ResizeAlg, ResizeOptions, Resizer,
+    create_srgb_mapper,
 };
 
 use super::problem::Problem;
 use super::raster::{Channels, Raster};
 
+/// Pixels of the source that are in memory as linear light at a time.
+const BAND_PIXELS: usize = 1 << 20;
+
 /// Scales a picture to a size no larger than its own.
 ///
 /// Light adds up, sRGB values do not: averaging them darkens fine bright detail (stars, rain, thin strokes).
-/// The samples are therefore averaged as 16-bit linear light, colours weighted by alpha.
+/// The samples are therefore averaged as 16-bit linear light, colours weighted by alpha. Rows are made shorter band by
+/// band and columns afterwards, so that the whole source never exists as linear light.
 pub(crate) fn shrink(raster: Cow<'_, Raster>, width: u32, height: u32) -> Result<Raster, Problem> {
     if (width, height) == (raster.width, raster.height) {
         return Ok(raster.into_owned());
@@ -24,24 +29,49 @@ pub(crate) fn shrink(raster: Cow<'_, Raster>, width: u32, height: u32) -> Result
         Channels::Rgb => (PixelType::U8x3, PixelType::U16x3),
         Channels::Rgba => (PixelType::U8x4, PixelType::U16x4),
     };
-    let failed = |reason: String| Problem::Unencodable { reason };
-    let stored =
-        fast_image_resize::images::ImageRef::new(raster.width, raster.height, &raster.samples, narrow)
-            .map_err(|error| failed(error.to_string()))?;
-    let mut linear = Image::new(raster.width, raster.height, wide);
-    srgb().forward_map(&stored, &mut linear).map_err(|error| failed(error.to_string()))?;
+    let source_height = raster.height;
+    let shorter = shorten_rows(&raster, width, narrow, wide)?;
     drop(raster);
-
+    let shorter = Image::from_vec_u8(width, source_height, shorter, wide).map_err(failed)?;
     let mut smaller = Image::new(width, height, wide);
-    let options = ResizeOptions::new()
-        .resize_alg(ResizeAlg::Convolution(FilterType::Lanczos3))
-        .use_alpha(channels == Channels::Rgba);
-    Resizer::new().resize(&linear, &mut smaller, &options).map_err(|error| failed(error.to_string()))?;
-    drop(linear);
-
+    resize(&shorter, &mut smaller)?;
+    drop(shorter);
+    if channels == Channels::Rgba {
+        MulDiv::new().divide_alpha_inplace(&mut smaller).map_err(failed)?;
+    }
     let mut output = Image::new(width, height, narrow);
-    srgb().backward_map(&smaller, &mut output).map_err(|error| failed(error.to_string()))?;
+    srgb().backward_map(&smaller, &mut output).map_err(failed)?;
     Raster::new(width, height, channels, output.into_vec())
+}
+
+/// Returns the rows as linear light, multiplied by alpha, and with fewer pixels each.
+fn shorten_rows(raster: &Raster, width: u32, narrow: PixelType, wide: PixelType) -> Result<Vec<u8>, Problem> {
+    let row_bytes = raster.width as usize * raster.channels.count();
+    let rows = (BAND_PIXELS / raster.width.max(1) as usize).max(1);
+    let mut output = Vec::with_capacity(width as usize * raster.height as usize * wide.size());
+    for band in raster.samples.chunks(rows * row_bytes) {
+        let height = u32::try_from(band.len() / row_bytes.max(1)).unwrap_or(0);
+        let stored = ImageRef::new(raster.width, height, band, narrow).map_err(failed)?;
+        let mut linear = Image::new(raster.width, height, wide);
+        srgb().forward_map(&stored, &mut linear).map_err(failed)?;
+        if raster.channels == Channels::Rgba {
+            MulDiv::new().multiply_alpha_inplace(&mut linear).map_err(failed)?;
+        }
+        let mut shorter = Image::new(width, height, wide);
+        resize(&linear, &mut shorter)?;
+        output.extend_from_slice(shorter.buffer());
+    }
+    Ok(output)
+}
+
+fn resize(from: &Image<'_>, to: &mut Image<'_>) -> Result<(), Problem> {
+    let options =
+        ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Lanczos3)).use_alpha(false);
+    Resizer::new().resize(from, to, &options).map_err(failed)
+}
+
+fn failed(error: impl std::fmt::Display) -> Problem {
+    Problem::Unencodable { reason: error.to_string() }
 }
 
 fn srgb() -> &'static PixelComponentMapper {

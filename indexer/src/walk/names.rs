@@ -13,7 +13,7 @@ pub(crate) const COLLECTION_FILE: &str = "和歌集.json";
 /// When a round was compiled.
 pub(crate) const PERIOD_FILE: &str = "編纂時期.json";
 
-const PICTURE_EXTENSIONS: [&str; 6] = ["png", "jpg", "jpeg", "webp", "gif", "heic"];
+const PICTURE_EXTENSIONS: [&str; 7] = ["png", "jpg", "jpeg", "webp", "gif", "heic", "heif"];
 
 /// Tells whether a file or directory is passed over without a word.
 pub(crate) fn is_skipped(name: &OsStr) -> bool {
@@ -139,7 +139,7 @@ pub(crate) fn entry_file(name: &str, rank: u32) -> EntryFile {
             return EntryFile::Picture;
         }
         return EntryFile::Misspelt(Fault::new(
-            format!("pictures are png, jpg, jpeg, webp, gif or heic, found `.{extension}`"),
+            format!("pictures are png, jpg, jpeg, webp, gif, heic or heif, found `.{extension}`"),
             "export the picture as PNG or JPEG",
         ));
     }
@@ -192,6 +192,7 @@ mod tests {
         assert_eq!(entry_file("TextData1.json", 1), EntryFile::Text);
         assert_eq!(entry_file("Picture1.PnG", 1), EntryFile::Picture);
         assert_eq!(entry_file("Picture1.JPEG", 1), EntryFile::Picture);
+        assert_eq!(entry_file("Picture1.heif", 1), EntryFile::Picture);
         for name in [
             "TextData01.json",
             "TextData2.json",

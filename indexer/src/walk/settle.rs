@@ -155,9 +155,9 @@ fn settle_round(round: &mut RoundPlan, problems: &mut Vec<Problem>) {
                 "picture is missing; expected `Picture{}` as png, jpg, webp, gif or heic",
                 entry.rank
             );
-            problems.push(
-                Problem::warning(&path, message).hint("add a picture, or leave it: it is served without"),
-            );
+            let problem =
+                Problem::warning(&path, message).hint("add a picture, or leave it: it is served without");
+            problems.push(problem.minor());
         }
     }
 }

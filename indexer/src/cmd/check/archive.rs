@@ -15,7 +15,6 @@ use super::columns::Columns;
 use super::tiling::{Placed, Tiling};
 use super::{CheckOutcome, CheckRequest, Checked, Kind, outcome};
 use crate::archive_file::{ArchiveFile, ReadError};
-use crate::entry::DECODING_BUDGET_BYTES;
 use crate::picture::{self, Settings};
 use crate::pipeline::{Budget, run_ordered};
 use crate::problem::Problem;
@@ -75,7 +74,7 @@ pub(super) fn check(
     let mut checked =
         Checked { rounds: archive.root().rounds.len() as u64, bytes: file.length(), ..Checked::default() };
     let mut progress = report.progress("entries", archive.root().entries.to_native() as usize);
-    let budget = Budget::new(DECODING_BUDGET_BYTES);
+    let budget = Budget::new(picture::memory_limit_bytes(&request.settings));
     let columns = Columns::open(&file, &archive, |name, error| problems.push(unreadable(name, &error)));
     let mut jobs = Jobs::new(&file, &archive, &columns);
     run_ordered(

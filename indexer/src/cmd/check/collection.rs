@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::{CheckOutcome, CheckRequest, Checked, Kind, outcome};
-use crate::entry::{DECODING_BUDGET_BYTES, Depth, EntryReader};
+use crate::entry::{Depth, EntryReader};
+use crate::picture;
 use crate::pipeline::{Budget, run_ordered};
 use crate::problem;
 use crate::report::Report;
@@ -32,7 +33,7 @@ pub(super) fn check(
         root: target,
         settings: &request.settings,
         depth: if request.deep { Depth::Decode } else { Depth::Header },
-        budget: Budget::new(DECODING_BUDGET_BYTES),
+        budget: Budget::new(picture::memory_limit_bytes(&request.settings)),
     };
     let mut progress = report.progress("entries", collection.entry_count());
     let jobs = collection.rounds.iter().flat_map(|round| round.entries.iter().map(move |plan| (round, plan)));

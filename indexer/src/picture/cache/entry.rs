@@ -3,6 +3,7 @@
 //! ```text
 //! blake3 of the rest                       32 bytes
 //! large, medium, small, original           16 bytes each: kind, media type, 2 of zero, width, height, length
+//! damage to the source, in words           2 bytes of length, text; no length if there is none
 //! bytes of the renditions stored here      in the same order
 //! ```
 //!
@@ -12,7 +13,7 @@ use bytes::Bytes;
 use wakashu_archive::MediaType;
 
 use crate::picture::reader::Reader;
-use crate::picture::{Encoded, Renditions};
+use crate::picture::{Damage, Encoded, Rendered, Renditions};
 
 const HASH_BYTES: usize = 32;
 
@@ -29,8 +30,8 @@ const MEDIA_TYPES: [MediaType; 5] =
     [MediaType::Png, MediaType::Jpeg, MediaType::Gif, MediaType::Webp, MediaType::Heic];
 
 /// Writes the renditions of a source.
-pub(super) fn encode(renditions: &Renditions, source: &[u8]) -> Vec<u8> {
-    let Renditions { large, medium, small, original } = renditions;
+pub(super) fn encode(rendered: &Rendered, source: &[u8]) -> Vec<u8> {
+    let Renditions { large, medium, small, original } = &rendered.renditions;
     let slots = [Some(large), Some(medium), Some(small), original.as_ref()];
     let mut content = vec![0; HASH_BYTES];
     let mut stored = Vec::new();
@@ -54,6 +55,9 @@ pub(super) fn encode(renditions: &Renditions, source: &[u8]) -> Vec<u8> {
         }
         before = slot;
     }
+    let damage = rendered.damage.as_ref().map(Damage::message).unwrap_or_default();
+    content.extend_from_slice(&u16::try_from(damage.len()).unwrap_or(0).to_le_bytes());
+    content.extend_from_slice(damage.as_bytes());
     for bytes in stored {
         content.extend_from_slice(bytes);
     }
@@ -65,13 +69,16 @@ pub(super) fn encode(renditions: &Renditions, source: &[u8]) -> Vec<u8> {
 }
 
 /// Reads renditions back; `None` if anything is not as it was written. Stored bytes are slices of `content`.
-pub(super) fn decode(content: &Bytes, source: &[u8]) -> Option<Renditions> {
+pub(super) fn decode(content: &Bytes, source: &[u8]) -> Option<Rendered> {
     if *content.first_chunk::<HASH_BYTES>()? != hash_of(content) {
         return None;
     }
     let mut reader = Reader::new(content);
     reader.take(HASH_BYTES)?;
     let mut table = Reader::new(reader.take(4 * 16)?);
+    let damage_bytes = usize::from(reader.u16_le()?);
+    let damage = String::from_utf8(reader.take(damage_bytes)?.to_owned()).ok()?;
+    let damage = (!damage.is_empty()).then(|| Damage::noted(damage));
     let mut position = reader.position();
     let mut slots: [Option<Encoded>; 4] = [None, None, None, None];
     let mut before: Option<Encoded> = None;
@@ -100,7 +107,8 @@ pub(super) fn decode(content: &Bytes, source: &[u8]) -> Option<Renditions> {
         before.clone_from(slot);
     }
     let [large, medium, small, original] = slots;
-    Some(Renditions { large: large?, medium: medium?, small: small?, original })
+    let renditions = Renditions { large: large?, medium: medium?, small: small?, original };
+    Some(Rendered { renditions, damage })
 }
 
 fn hash_of(content: &[u8]) -> [u8; HASH_BYTES] {
@@ -116,7 +124,7 @@ fn media_type_code(media_type: MediaType) -> u8 {
 mod tests {
     use super::*;
 
-    fn sample() -> Renditions {
+    fn sample() -> Rendered {
         let encoded = |bytes: &'static [u8], width| Encoded {
             bytes: Bytes::from_static(bytes),
             media_type: MediaType::Webp,
@@ -124,14 +132,16 @@ mod tests {
             height: 2,
         };
         let small = encoded(b"small", 1);
-        Renditions { large: encoded(b"source", 3), medium: small.clone(), small, original: None }
+        let renditions =
+            Renditions { large: encoded(b"source", 3), medium: small.clone(), small, original: None };
+        Rendered { renditions, damage: Some(Damage::noted("damaged".to_owned())) }
     }
 
     #[test]
     fn what_is_written_is_read_back_and_nothing_is_stored_twice() {
         let renditions = sample();
         let content = encode(&renditions, b"source");
-        assert_eq!(content.len(), HASH_BYTES + 64 + 5);
+        assert_eq!(content.len(), HASH_BYTES + 64 + 2 + 7 + 5);
         assert_eq!(decode(&content.into(), b"source"), Some(renditions));
     }
 

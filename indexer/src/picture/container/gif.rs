@@ -1,10 +1,8 @@
 //! GIF: blocks.
 
-use std::borrow::Cow;
-
 use wakashu_archive::MediaType;
 
-use super::{Facts, PLAIN_PEAK_BYTES, Piece, Purpose};
+use super::{Facts, Piece, Purpose, pixels};
 use crate::picture::orient::Orientation;
 use crate::picture::problem::Problem;
 use crate::picture::reader::Reader;
@@ -127,24 +125,104 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
         plain: true,
         has_profile: false,
         cicp: None,
-        peak_bytes_per_pixel: PLAIN_PEAK_BYTES,
+        // The frame, and the canvas it is put on.
+        decoding_bytes: 4 * (pixels((width, height)) + pixels((frame_width, frame_height))),
+        decoded_bytes_per_pixel: 4,
     })
 }
 
-pub(crate) fn strip(bytes: &[u8], purpose: Purpose) -> Result<Cow<'_, [u8]>, Problem> {
+/// Writes the file anew from the blocks that a decoder needs; of a rendition's, the first image only.
+pub(crate) fn rebuild(bytes: &[u8], purpose: Purpose) -> Result<Vec<u8>, Problem> {
+    let broken = || Problem::undecodable(MediaType::Gif, "its compressed data are broken");
     let blocks = blocks(bytes)?;
-    let kept = |block: &&Piece<Block>| match block.tag {
-        Block::Metadata => false,
-        Block::Loop => purpose == Purpose::Original,
-        Block::Header | Block::GraphicControl | Block::Image | Block::Trailer => true,
+    let mut output = Vec::with_capacity(bytes.len().min(1 << 20));
+    for block in &blocks {
+        match block.tag {
+            Block::Header => output.extend_from_slice(block.bytes(bytes)),
+            Block::GraphicControl => {
+                // Timing and transparency are four bytes; a block of another length says nothing to a decoder.
+                let control = block.body(bytes).get(1..6).filter(|control| control.first() == Some(&4));
+                if let Some(control) = control {
+                    output.extend_from_slice(&[0x21, 0xF9]);
+                    output.extend_from_slice(control);
+                    output.push(0);
+                }
+            }
+            Block::Image => push_image(&mut output, block.body(bytes)).ok_or_else(broken)?,
+            Block::Loop if purpose == Purpose::Original => {
+                // Label and name come first, then one block of three bytes: a mark and how often.
+                if let Some([3, 1, low, high]) = block.body(bytes).get(13..17) {
+                    output.extend_from_slice(b"\x21\xff\x0bNETSCAPE2.0\x03\x01");
+                    output.extend_from_slice(&[*low, *high, 0]);
+                }
+            }
+            Block::Loop | Block::Metadata | Block::Trailer => {}
+        }
+    }
+    output.push(TRAILER);
+    Ok(output)
+}
+
+/// Writes an image with its compressed data up to the code that ends them.
+fn push_image(output: &mut Vec<u8>, body: &[u8]) -> Option<()> {
+    let mut reader = Reader::new(body);
+    let descriptor = reader.take(9)?;
+    skip_palette(&mut reader, *descriptor.get(8)?)?;
+    let code_bits = reader.u8()?;
+    let head = body.get(..reader.position())?;
+    let mut data = Vec::with_capacity(reader.rest().len());
+    loop {
+        match reader.u8()? {
+            0 => break,
+            length => data.extend_from_slice(reader.take(usize::from(length))?),
+        }
+    }
+    data.truncate(code_end(&data, code_bits)?);
+    output.push(0x2C);
+    output.extend_from_slice(head);
+    for part in data.chunks(255) {
+        output.push(u8::try_from(part.len()).ok()?);
+        output.extend_from_slice(part);
+    }
+    output.push(0);
+    Some(())
+}
+
+/// Returns where the compressed data (LZW) end; all of them if they have no end code, as many writers leave it out.
+///
+/// How many bits a code has follows from how many there were before it, so that nothing needs to be decoded.
+fn code_end(data: &[u8], code_bits: u8) -> Option<usize> {
+    let clear = match code_bits {
+        1..=11 => 1_u32 << code_bits,
+        _ => return None,
     };
-    let kept_bytes: usize = blocks.iter().filter(kept).map(|block| block.span.len()).sum();
-    if kept_bytes == bytes.len() {
-        return Ok(Cow::Borrowed(bytes));
+    let (first_free, first_bits) = (clear + 2, u32::from(code_bits) + 1);
+    let (mut next, mut bits, mut previous) = (first_free, first_bits, false);
+    let (mut buffer, mut count) = (0_u32, 0);
+    let mut end = 0;
+    loop {
+        while count < bits {
+            let Some(byte) = data.get(end) else { return Some(data.len()) };
+            buffer |= u32::from(*byte) << count;
+            count += 8;
+            end += 1;
+        }
+        let code = buffer & ((1 << bits) - 1);
+        buffer >>= bits;
+        count -= bits;
+        if code == clear {
+            (next, bits, previous) = (first_free, first_bits, false);
+        } else if code == clear + 1 {
+            return Some(end);
+        } else {
+            // The first code after a clear one adds nothing to the dictionary.
+            if previous && next < 4096 {
+                next += 1;
+                if next == 1 << bits && bits < 12 {
+                    bits += 1;
+                }
+            }
+            previous = true;
+        }
     }
-    let mut output = Vec::with_capacity(kept_bytes);
-    for block in blocks.iter().filter(kept) {
-        output.extend_from_slice(block.bytes(bytes));
-    }
-    Ok(Cow::Owned(output))
 }

@@ -1,20 +1,19 @@
 //! WebP: RIFF chunks.
 
-use std::borrow::Cow;
-
 use wakashu_archive::MediaType;
 
-use super::{Facts, PLAIN_PEAK_BYTES, Piece, Purpose};
-use crate::picture::exif;
+use super::{Facts, Piece, Purpose, pixels};
 use crate::picture::orient::Orientation;
 use crate::picture::problem::Problem;
 use crate::picture::reader::Reader;
+use crate::picture::{colour, exif};
 
+/// What the decoder takes for each pixel: coded planes or entropy images, and what comes out of them.
+const WEBP_PIXEL_BYTES: u64 = 12;
 const ANIMATION_FLAG: u8 = 0x02;
-const XMP_FLAG: u8 = 0x04;
 const EXIF_FLAG: u8 = 0x08;
-const PICTURE_CHUNKS: [&[u8; 4]; 5] = [b"VP8X", b"ICCP", b"ALPH", b"VP8 ", b"VP8L"];
-const ANIMATION_CHUNKS: [&[u8; 4]; 2] = [b"ANIM", b"ANMF"];
+const ALPHA_FLAG: u8 = 0x10;
+const PROFILE_FLAG: u8 = 0x20;
 
 type Chunk = Piece<[u8; 4]>;
 
@@ -69,7 +68,8 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
         plain: true,
         has_profile: body_of(b"ICCP").is_some(),
         cicp: None,
-        peak_bytes_per_pixel: PLAIN_PEAK_BYTES,
+        decoding_bytes: WEBP_PIXEL_BYTES * pixels((width, height)),
+        decoded_bytes_per_pixel: 4,
     })
 }
 
@@ -96,47 +96,83 @@ fn lossless_size(body: &[u8]) -> Option<(u32, u32)> {
     Some(((packed & 0x3FFF) + 1, ((packed >> 14) & 0x3FFF) + 1))
 }
 
-pub(crate) fn strip(bytes: &[u8], purpose: Purpose) -> Result<Cow<'_, [u8]>, Problem> {
+/// Writes the file anew from the chunks that a decoder needs.
+pub(crate) fn rebuild(bytes: &[u8], purpose: Purpose) -> Result<Vec<u8>, Problem> {
     let chunks = chunks(bytes)?;
-    let kept = |chunk: &&Chunk| {
-        PICTURE_CHUNKS.contains(&&chunk.tag)
-            || (purpose == Purpose::Original && ANIMATION_CHUNKS.contains(&&chunk.tag))
-    };
-    let kept_bytes = 12 + chunks.iter().filter(kept).map(|chunk| chunk.span.len()).sum::<usize>();
-    if kept_bytes == bytes.len() {
-        return Ok(Cow::Borrowed(bytes));
-    }
-    let orientation = match purpose {
-        Purpose::Rendition => Orientation::default(),
-        Purpose::Original => inspect(bytes)?.orientation,
-    };
-    let mut output = Vec::with_capacity(kept_bytes + 64);
-    output.extend_from_slice(b"RIFF\0\0\0\0WEBP");
-    for chunk in chunks.iter().filter(kept) {
-        let start = output.len();
-        output.extend_from_slice(chunk.bytes(bytes));
-        if output.len() % 2 == 1 {
-            output.push(0);
-        }
-        if chunk.tag == *b"VP8X"
-            && let Some(flags) = output.get_mut(start + 8)
-        {
-            *flags &= !(XMP_FLAG | EXIF_FLAG);
-            if !orientation.is_upright() {
-                *flags |= EXIF_FLAG;
+    let original = purpose == Purpose::Original;
+    let orientation = if original { inspect(bytes)?.orientation } else { Orientation::default() };
+    let mut profile = None;
+    let mut picture = Vec::new();
+    let mut extended = None;
+    let mut animated = false;
+    for chunk in &chunks {
+        let body = chunk.body(bytes);
+        match &chunk.tag {
+            b"VP8X" => extended = body.first_chunk::<10>().copied().or(extended),
+            b"ICCP" if original && colour::is_readable(body) => profile = Some(body),
+            b"ALPH" | b"VP8 " | b"VP8L" => push_chunk(&mut picture, chunk.tag, body),
+            b"ANIM" if original && body.len() == 6 => push_chunk(&mut picture, chunk.tag, body),
+            b"ANMF" if original => {
+                animated = true;
+                push_chunk(&mut picture, chunk.tag, &rebuilt_frame(bytes, chunk)?);
             }
+            _ => {}
         }
     }
+    let mut output = b"RIFF\0\0\0\0WEBP".to_vec();
+    if extended.is_none() && !orientation.is_upright() {
+        let facts = inspect(bytes)?;
+        let [w0, w1, w2, _] = (facts.width - 1).to_le_bytes();
+        let [h0, h1, h2, _] = (facts.height - 1).to_le_bytes();
+        extended = Some([ALPHA_FLAG, 0, 0, 0, w0, w1, w2, h0, h1, h2]);
+    }
+    if let Some([flags, _, _, _, w0, w1, w2, h0, h1, h2]) = extended {
+        let mut kept = flags & ALPHA_FLAG;
+        for (flag, wanted) in [
+            (ANIMATION_FLAG, animated),
+            (PROFILE_FLAG, profile.is_some()),
+            (EXIF_FLAG, !orientation.is_upright()),
+        ] {
+            kept |= if wanted { flag } else { 0 };
+        }
+        push_chunk(&mut output, *b"VP8X", &[kept, 0, 0, 0, w0, w1, w2, h0, h1, h2]);
+        if let Some(profile) = profile {
+            push_chunk(&mut output, *b"ICCP", profile);
+        }
+    }
+    output.append(&mut picture);
     if !orientation.is_upright() {
         // The specification puts EXIF behind the picture.
-        let body = exif::orientation_only(orientation);
-        output.extend_from_slice(b"EXIF");
-        output.extend_from_slice(&u32::try_from(body.len()).unwrap_or(u32::MAX).to_le_bytes());
-        output.extend_from_slice(&body);
+        push_chunk(&mut output, *b"EXIF", &exif::orientation_only(orientation));
     }
     let riff_bytes = u32::try_from(output.len() - 8).unwrap_or(u32::MAX);
     if let Some(length) = output.get_mut(4..8) {
         length.copy_from_slice(&riff_bytes.to_le_bytes());
     }
-    Ok(Cow::Owned(output))
+    Ok(output)
+}
+
+/// Returns a frame of an animation with nothing but its place and its picture.
+fn rebuilt_frame(bytes: &[u8], frame: &Chunk) -> Result<Vec<u8>, Problem> {
+    let broken = || Problem::undecodable(MediaType::Webp, "a frame of its animation is broken");
+    let body = frame.body(bytes);
+    let mut reader = Reader::new(body);
+    let mut output = reader.take(16).ok_or_else(broken)?.to_owned();
+    while !reader.is_at_end() {
+        let start = reader.position();
+        let chunk = read_chunk(&mut reader, start).ok_or_else(broken)?;
+        if matches!(&chunk.tag, b"ALPH" | b"VP8 " | b"VP8L") {
+            push_chunk(&mut output, chunk.tag, chunk.body(body));
+        }
+    }
+    Ok(output)
+}
+
+fn push_chunk(output: &mut Vec<u8>, tag: [u8; 4], body: &[u8]) {
+    output.extend_from_slice(&tag);
+    output.extend_from_slice(&u32::try_from(body.len()).unwrap_or(u32::MAX).to_le_bytes());
+    output.extend_from_slice(body);
+    if body.len() % 2 == 1 {
+        output.push(0);
+    }
 }
