@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Point 14: damaged JPEGs beside what djpeg makes of them, row by row.
+"""Damaged JPEGs beside what djpeg makes of them, row by row.
 
 Needs `djpeg` (libjpeg-turbo) and the program of `cargo build -p wakashu-indexer --example picture`. A row counts as
 the same if its samples differ by at most four levels on average.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Point 12: pictures that are small as files and large in memory, one by one and all in one collection.
+"""Pictures that are small as files and large in memory, one by one and all in one collection.
 
 Prints a row for each with the peak memory of the whole process, at default threads. Fails above 1 GiB.
 """
