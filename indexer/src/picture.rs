@@ -243,6 +243,10 @@ fn original(source: &[u8], header: &Header, settings: &Settings) -> Result<Encod
         return Ok(as_encoded(source, header));
     }
     let bytes = container::rebuild(header.format, source, Purpose::Original)?;
+    let again = self::header(&bytes, settings)?;
+    if (again.format, again.width, again.height) != (header.format, header.width, header.height) {
+        return Err(Problem::undecodable(header.format, "its parts do not fit together"));
+    }
     Ok(as_encoded(&bytes, header))
 }
 

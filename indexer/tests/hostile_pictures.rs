@@ -321,6 +321,34 @@ fn asking_for_originals_costs_no_rendition() {
     assert!(origin == Origin::Cached && without.renditions.original.is_none());
 }
 
+/// Found by changing bytes at random: the original of such a file had no scan.
+#[test]
+fn a_jpeg_whose_first_scan_is_broken_has_no_original() {
+    let mut source = fixture("jpeg-420.jpg");
+    let scan = find(&source, &[0xFF, 0xDA]);
+    // A component that the frame does not have.
+    source[scan + 5] = 77;
+    if let Ok(rendered) = render(&source, &originals()) {
+        assert!(rendered.damage.is_some() && rendered.renditions.original.is_none());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_cache_is_passed_by() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = png_of(drawing(600, 20));
+    Cache::open(directory.path()).renditions(&Source::new(&source), &Settings::default()).unwrap();
+    let files = walkdir::WalkDir::new(directory.path()).into_iter().flatten();
+    for file in files.filter(|file| file.file_type().is_file()) {
+        fs::remove_file(file.path()).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(file.path()).status().unwrap().success());
+    }
+    // Were the pipes read or written to, this would never end.
+    let cache = Cache::open(directory.path());
+    assert_eq!(cache.renditions(&Source::new(&source), &Settings::default()).unwrap().1, Origin::Rendered);
+}
+
 /// Returns a PNG that declares a size and holds nothing.
 fn png_claiming(width: u32, height: u32, depth: u8) -> Vec<u8> {
     let header = [&width.to_be_bytes()[..], &height.to_be_bytes(), &[depth, 6, 0, 0, 1]].concat();

@@ -163,10 +163,11 @@ def bombs():
         "jpeg square, progressive, half of it.jpg": cut(progressive),
         "heic grid, equal tiles.heic": heif_grid(64, (110, 110), (7040, 7040)),
         "heic grid, too many tiles.heic": heif_grid(64, (250, 250), (64, 64)),
-        "heic square.heic": heif(square),
-        "heic square, 4:4:4.heic": heif(square, chroma=444),
-        "heic square, 10 bits.heic": heif(square, bits=10),
-        "heic square, alpha.heic": heif(square, "RGBA"),
+        "heic 5,600 x 5,600.heic": heif((5_600, 5_600)),
+        "heic 5,600 x 5,600, 4:4:4.heic": heif((5_600, 5_600), chroma=444),
+        "heic 4,600 x 4,600, 4:4:4.heic": heif((4_600, 4_600), chroma=444),
+        "heic 5,300 x 5,300, 10 bits.heic": heif((5_300, 5_300), bits=10),
+        "heic 5,300 x 5,300, alpha.heic": heif((5_300, 5_300), "RGBA"),
     }
 
 

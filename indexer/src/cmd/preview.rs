@@ -111,18 +111,14 @@ impl Preview {
         }
     }
 
-    /// Builds again whenever the collection has changed and has then kept still for one look.
-    async fn watch(self, mut built: ContentHash, state: Arc<ArchiveState>) {
-        let mut last = built;
+    /// Builds again whenever the collection has changed and has then kept still for one look, or will not keep still.
+    async fn watch(self, built: ContentHash, state: Arc<ArchiveState>) {
+        let mut looks = Looks { built, last: built, restless: 0 };
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
-            let now = fingerprint(&self.request.wakashu_dir);
-            let settled = now == last;
-            last = now;
-            if !settled || now == built {
+            if !looks.is_due(fingerprint(&self.request.wakashu_dir)) {
                 continue;
             }
-            built = now;
             self.report.note("the collection changed; building it again");
             match self.build_and_publish().await {
                 Ok(Built::New) => {
@@ -136,6 +132,34 @@ impl Preview {
                 Err(error) => self.report.failure(&format!("{error:#}"), None),
             }
         }
+    }
+}
+
+/// What was seen of a collection that is watched.
+struct Looks {
+    /// As it was built last.
+    built: ContentHash,
+    /// As it was seen last.
+    last: ContentHash,
+    /// How often in a row it was seen to change.
+    restless: u32,
+}
+
+impl Looks {
+    /// So many changes in a row are waited for: a file that is being written must not keep the others from being seen.
+    const PATIENCE: u32 = 10;
+
+    /// Takes note of the collection as it is now, and tells whether to build it.
+    fn is_due(&mut self, now: ContentHash) -> bool {
+        let settled = now == self.last;
+        self.last = now;
+        self.restless = if settled { 0 } else { self.restless + 1 };
+        let due = now != self.built && (settled || self.restless >= Self::PATIENCE);
+        if due {
+            self.built = now;
+            self.restless = 0;
+        }
+        due
     }
 }
 
@@ -175,6 +199,17 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn a_collection_that_never_keeps_still_is_built_all_the_same() {
+        let state = |number: u32| ContentHash::of(&number.to_le_bytes());
+        let mut looks = Looks { built: state(0), last: state(0), restless: 0 };
+        assert!(!looks.is_due(state(0)), "nothing has changed");
+        assert!(!looks.is_due(state(1)) && looks.is_due(state(1)), "once it keeps still");
+        assert!(!looks.is_due(state(1)));
+        let builds = (2..102).filter(|number| looks.is_due(state(*number))).count();
+        assert_eq!(builds, 10);
+    }
 
     #[test]
     fn only_what_a_build_looks_at_counts() {

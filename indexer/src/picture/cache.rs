@@ -132,6 +132,8 @@ fn entry_path(directory: &Path, source: ContentHash, settings: &Settings) -> Pat
 
 /// Returns an entry's renditions; `None` if it is absent or not in order.
 fn read_entry(path: &Path, source: &[u8]) -> Option<Rendered> {
+    // Whatever else has the name, a pipe for one, might never come to an end.
+    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let bytes = fs::read(path).ok()?;
     let rendered = entry::decode(&bytes.into(), source)?;
     note_use(path, SystemTime::now());
@@ -159,7 +161,11 @@ fn write_entry(path: &Path, content: &[u8]) -> io::Result<()> {
 /// Removes entries that were not used for a long time; at most once a day.
 fn remove_old_entries(directory: &Path, now: SystemTime) {
     let mark = directory.join(CLEANED_MARK);
-    let last_time = fs::metadata(&mark).and_then(|metadata| metadata.modified());
+    let mark_data = fs::metadata(&mark);
+    if mark_data.as_ref().is_ok_and(|metadata| !metadata.is_file()) {
+        return;
+    }
+    let last_time = mark_data.and_then(|metadata| metadata.modified());
     if last_time.is_ok_and(|last_time| !is_older(last_time, now, BOOKKEEPING_INTERVAL)) {
         return;
     }

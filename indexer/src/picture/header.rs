@@ -24,7 +24,7 @@ pub struct Header {
 /// Renditions, their pixels and the encoder's state, for the largest there are, and a band of linear light.
 const FIXED_BYTES: u64 = 32 << 20;
 /// What a pixel may take while it is decoded and converted; the samples of common pictures take half of it.
-pub(crate) const MEMORY_BYTES_PER_PIXEL: u64 = 16;
+pub(crate) const MEMORY_BYTES_PER_PIXEL: u64 = 17;
 /// The longest side; that of JPEG and GIF, whose files cannot say more.
 ///
 /// What scaling takes goes with the length of a side, whatever the number of pixels.

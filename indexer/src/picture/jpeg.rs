@@ -298,8 +298,7 @@ impl<'a> Examiner<'a> {
         const BROKEN: &str = "the header of a scan is broken";
         const MISSING: &str = "a Huffman table is missing";
         let frame = self.frame.as_mut().ok_or("a scan comes before the frame header")?;
-        self.scans += 1;
-        if self.scans > MAX_SCANS {
+        if self.scans >= MAX_SCANS {
             return Err("it has too many scans");
         }
         let (count, rest) = body.split_first().ok_or(BROKEN)?;
@@ -369,7 +368,7 @@ impl<'a> Examiner<'a> {
             pieces.push(Piece { marker: 0xDD, body: self.restart_interval.to_be_bytes().into(), data: &[] });
         }
         // Quantisation tables belong before the frame header, and may stand anywhere else.
-        if self.scans == 1 {
+        if self.scans == 0 {
             let tables = pieces.extract_if(.., |piece| piece.marker == 0xDB).collect::<Vec<_>>();
             self.body.splice(0..0, tables);
         }
@@ -383,6 +382,7 @@ impl<'a> Examiner<'a> {
         let data_end = self.source.end_scan();
         let data = self.bytes.get(data_start..data_end).unwrap_or_default();
         self.body.push(Piece { marker: 0xDA, body: body.to_owned(), data });
+        self.scans += 1;
         Ok(Next::More)
     }
 }

@@ -158,15 +158,13 @@ struct Bits<'a> {
 
 impl Bits<'_> {
     fn block(&mut self, block: &Block, table: &Quantisation, last: &mut i32) {
-        let step = |number: usize| i32::from(table.get(number).copied().unwrap_or(1)).max(1);
         let coefficient = |number: usize| {
             let value = block.get(place(number)).copied().unwrap_or(0);
             // Beyond this a decoder shows black or white in any case, or leaves the range of its numbers.
-            let most = 16_383 / step(number);
+            let most = 16_383 / i32::from(table.get(number).copied().unwrap_or(1)).max(1);
             i32::from(value).clamp(-most, most)
         };
-        let even = block.iter().skip(8).all(|coefficient| *coefficient == 0);
-        let first = brightness(i32::from(block.first().copied().unwrap_or(0)) * step(0), even) / step(0);
+        let first = coefficient(0);
         let size = size_of(first - *last);
         self.push(size, u32::from(FIRST_CODE_BITS));
         self.number(first - *last, size);
@@ -225,14 +223,6 @@ impl Bits<'_> {
         let missing = (8 - self.count % 8) % 8;
         self.push((1 << missing) - 1, missing);
     }
-}
-
-/// Returns the brightness that libjpeg shows where damage has made it leave its range: it starts anew from the other
-/// end, or stays there if the block has more to it.
-#[expect(clippy::cast_possible_truncation, reason = "libjpeg computes in 16 bits")]
-fn brightness(value: i32, even: bool) -> i32 {
-    let value = value as i16;
-    i32::from(if even { value.wrapping_shl(2) >> 2 } else { value.clamp(-8_191, 8_191) })
 }
 
 /// Returns how many bits a number takes.

@@ -7,14 +7,14 @@ use super::{ALPHA_KINDS, Picture, Still, Tile, kept_profile};
 
 /// Estimates the memory that the decoder takes for each pixel of a coded picture, at its peak.
 ///
-/// Samples are of 32 bits and have a mark each; a filter copies them; rows of tiles are put together from copies, and
-/// turned into RGB of up to 16 bits.
+/// Samples are of 32 bits and have a mark each, and a filter copies a plane at a time; blocks of 4 x 4 have notes.
+/// Putting rows of tiles together and turning them into RGB takes less.
 pub(crate) fn coded_pixel_bytes(chroma_format: u32) -> u64 {
     match chroma_format {
-        0 => 18,
-        1 => 23,
-        2 => 27,
-        _ => 36,
+        0 => 11,
+        1 => 14,
+        2 => 17,
+        _ => 25,
     }
 }
 
