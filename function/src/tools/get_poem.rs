@@ -24,7 +24,7 @@ pub(super) static TOOL: Tool = Tool {
         ROUND_TITLE,
         Parameter {
             name: "rank",
-            kind: Kind::Integer { minimum: 1, maximum: wakashu_archive::MAX_RANK as u64 },
+            kind: Kind::Rank,
             pattern: None,
             description: "順位。例: 1。",
             default: None,
@@ -43,11 +43,11 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
     let round = rounds::find(index, TOOL.name, call.arguments.text("round_title").unwrap_or_default())?;
     let rank = call.arguments.integer("rank").and_then(|rank| u32::try_from(rank).ok()).unwrap_or(0);
     let links = Links::new(call.picture_base, round);
-    let selection = entries::select(index, round, RankRange::single(rank), true, &links).await?;
+    let selection = entries::select(index, round, RankRange::single(rank), true, call.form, &links).await?;
     if selection.entries.is_empty() {
-        return Err(rounds::no_such_rank(TOOL.name, round, rank.to_string()));
+        return Err(rounds::no_such_rank(TOOL.name, round, rank.to_string(), true));
     }
-    let size = entries::largest_size(&selection, &links);
+    let size = entries::largest_size(&selection, call.form, &links);
     match call.form {
         Form::Result => {
             out.raw(r#""content":["#);

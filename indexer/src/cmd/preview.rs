@@ -40,11 +40,12 @@ pub fn run(arguments: &PreviewArguments, report: Report) -> anyhow::Result<Statu
     }
     let store = scratch.path().join("store");
     let store = store.to_string_lossy();
-    let config = Config::read(|name| match name {
+    let given = |name: &str| match name {
         "WAKASHU_ARCHIVE" => Some(format!("file://{store}")),
-        "PORT" => arguments.port.map(|port| port.to_string()).or_else(|| std::env::var(name).ok()),
-        _ => std::env::var(name).ok(),
-    })?;
+        "PORT" => arguments.port.map(|port| port.to_string()),
+        _ => None,
+    };
+    let config = Config::read(given, std::env::vars_os())?;
     runtime.block_on(async {
         let running = server::Server::start(&config).await?;
         // Whoever reads the address may stop the server at once.
