@@ -3,17 +3,17 @@
 mod settings;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::time::Duration;
 
 use wakashu_storage::Location;
 
 use crate::desk::drill::Drill;
 use crate::desk::{Desk, MOST_WAITING, PLACES, TIME_LIMIT_MS};
-use crate::tools::TOOLS;
 use crate::web::tokens::Token;
 
-pub(crate) use settings::SETTINGS;
 pub use settings::write_markdown;
+use settings::{OTHERS, SETTINGS, nearest};
 
 /// The settings in force.
 #[derive(Debug, Clone)]
@@ -89,49 +89,76 @@ pub struct ConfigError {
     problems: Vec<String>,
 }
 
-impl Config {
-    /// Reads the settings through `read`, which returns an environment variable's value.
-    pub fn read(read: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
-        let values: BTreeMap<&str, String> = SETTINGS
-            .iter()
-            .filter_map(|setting| Some((setting.name, read(setting.name)?.trim().to_owned())))
-            .filter(|(_, value)| !value.is_empty())
-            .collect();
-        let mut reader = Reader { values, problems: Vec::new() };
-        let config = Self {
-            archive: reader.parsed("WAKASHU_ARCHIVE", |text| {
-                text.parse().map_err(|error: wakashu_storage::LocationError| error.to_string())
-            }),
-            public_url: reader.parsed("WAKASHU_PUBLIC_URL", public_url),
-            allowed_hosts: reader.list("WAKASHU_ALLOWED_HOSTS", host),
-            allowed_origins: reader.list("WAKASHU_ALLOWED_ORIGINS", origin),
-            refresh_seconds: reader.number("WAKASHU_REFRESH_SECONDS", 60, 1, 86_400),
-            cache_bytes: reader.number("WAKASHU_CACHE_BYTES", 64 << 20, 1 << 20, 64 << 30),
-            preload_bytes: reader.number("WAKASHU_PRELOAD_BYTES", 8 << 20, 0, 4 << 30),
-            s3_path_style: reader.parsed("WAKASHU_S3_PATH_STYLE", truth),
-            log: reader.parsed("WAKASHU_LOG", level).unwrap_or(Some(tracing::Level::INFO)),
-            invoke_mode: reader.parsed("WAKASHU_INVOKE_MODE", invoke_mode).unwrap_or_default(),
-            tools_disabled: reader.parsed("WAKASHU_TOOLS_DISABLED", tool_set).unwrap_or_default(),
-            tool_timeout: Duration::from_millis(reader.number(
-                "WAKASHU_TOOL_TIMEOUT_MS",
-                TIME_LIMIT_MS,
-                1,
-                300_000,
-            )),
-            concurrency: reader.number("WAKASHU_CONCURRENCY", PLACES, 1, 10_000),
-            queue: reader.number("WAKASHU_QUEUE", MOST_WAITING, 0, 100_000),
-            tokens: reader.list("WAKASHU_TOKENS_SHA256", Token::parse),
-            rate_per_second: reader.number("WAKASHU_RATE_PER_SECOND", 0, 0, 1_000_000),
-            rate_per_client: reader.number("WAKASHU_RATE_PER_CLIENT", 0, 0, 1_000_000),
-            drill: reader.parsed("WAKASHU_DRILL", drill).unwrap_or_default(),
-            host: reader.parsed("HOST", |text| Ok(text.to_owned())).unwrap_or_else(|| "127.0.0.1".to_owned()),
-            port: reader.number("PORT", 3000, 0, 65_535),
-        };
-        if reader.problems.is_empty() { Ok(config) } else { Err(ConfigError { problems: reader.problems }) }
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            archive: None,
+            public_url: None,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            refresh_seconds: 60,
+            cache_bytes: 64 << 20,
+            preload_bytes: 8 << 20,
+            s3_path_style: None,
+            log: Some(tracing::Level::INFO),
+            invoke_mode: InvokeMode::default(),
+            tools_disabled: Vec::new(),
+            tool_timeout: Duration::from_millis(TIME_LIMIT_MS),
+            concurrency: PLACES,
+            queue: MOST_WAITING,
+            tokens: Vec::new(),
+            rate_per_second: 0,
+            rate_per_client: 0,
+            drill: Drill::default(),
+            host: "127.0.0.1".to_owned(),
+            port: 3000,
+        }
     }
 }
 
 impl Config {
+    /// Reads the settings: what is `given` to the program first, then the environment's `variables`.
+    ///
+    /// # Errors
+    ///
+    /// Every problem: values that are not understood, and variables that begin like ours but are none, so that a
+    /// misspelt one does not leave a door open.
+    pub fn read(
+        given: impl Fn(&str) -> Option<String>,
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, ConfigError> {
+        let mut problems = Vec::new();
+        let mut values: BTreeMap<&str, String> = BTreeMap::new();
+        for (name, value) in variables {
+            let shown = name.to_string_lossy();
+            let known = SETTINGS.iter().map(|setting| setting.name).find(|known| *known == shown);
+            match (known, value.into_string()) {
+                (Some(known), Ok(value)) => {
+                    values.insert(known, value);
+                }
+                (Some(known), Err(_)) => problems.push(format!("  {known}: the value is not UTF-8")),
+                (None, _) if shown.starts_with("WAKASHU_") && !OTHERS.contains(&&*shown) => {
+                    problems
+                        .push(format!("  {shown}: there is no such setting; is {} meant?", nearest(&shown)));
+                }
+                (None, _) => {}
+            }
+        }
+        let mut config = Self::default();
+        for setting in &SETTINGS {
+            let value = given(setting.name).or_else(|| values.remove(setting.name)).unwrap_or_default();
+            let value = value.trim();
+            // What a client or a unit file left unfilled, `${…}`, counts as unset.
+            if value.is_empty() || value.starts_with("${") {
+                continue;
+            }
+            if let Err(problem) = (setting.set)(&mut config, value) {
+                problems.push(format!("  {}: {problem}", setting.name));
+            }
+        }
+        if problems.is_empty() { Ok(config) } else { Err(ConfigError { problems }) }
+    }
+
     /// Returns the limits answers are worked on under.
     pub(crate) fn desk(&self) -> Desk {
         Desk::new(self.concurrency, self.queue, self.tool_timeout, self.drill)
@@ -139,132 +166,8 @@ impl Config {
 
     /// Writes the settings in force, one per line; of secrets only that they are there.
     pub fn write(&self, out: &mut impl std::io::Write) -> std::io::Result<()> {
-        let list = |values: &[String]| values.join(",");
-        let shown = |name: &str| match name {
-            "WAKASHU_ARCHIVE" => self.archive.as_ref().map(ToString::to_string).unwrap_or_default(),
-            "WAKASHU_PUBLIC_URL" => self.public_url.clone().unwrap_or_default(),
-            "WAKASHU_ALLOWED_HOSTS" => list(&self.allowed_hosts),
-            "WAKASHU_ALLOWED_ORIGINS" => list(&self.allowed_origins),
-            "WAKASHU_REFRESH_SECONDS" => self.refresh_seconds.to_string(),
-            "WAKASHU_CACHE_BYTES" => self.cache_bytes.to_string(),
-            "WAKASHU_PRELOAD_BYTES" => self.preload_bytes.to_string(),
-            "WAKASHU_S3_PATH_STYLE" => self.s3_path_style.map(|said| said.to_string()).unwrap_or_default(),
-            "WAKASHU_LOG" => {
-                self.log.map_or_else(|| "off".to_owned(), |level| level.to_string().to_lowercase())
-            }
-            "WAKASHU_INVOKE_MODE" => self.invoke_mode.as_str().to_owned(),
-            "WAKASHU_TOOLS_DISABLED" => self.tools_disabled.join(","),
-            "WAKASHU_TOOL_TIMEOUT_MS" => self.tool_timeout.as_millis().to_string(),
-            "WAKASHU_CONCURRENCY" => self.concurrency.to_string(),
-            "WAKASHU_QUEUE" => self.queue.to_string(),
-            "WAKASHU_TOKENS_SHA256" => list(&self.tokens.iter().map(Token::masked).collect::<Vec<_>>()),
-            "WAKASHU_RATE_PER_SECOND" => self.rate_per_second.to_string(),
-            "WAKASHU_RATE_PER_CLIENT" => self.rate_per_client.to_string(),
-            "WAKASHU_DRILL" => self.drill.as_str().to_owned(),
-            "HOST" => self.host.clone(),
-            "PORT" => self.port.to_string(),
-            _ => String::new(),
-        };
-        SETTINGS.iter().try_for_each(|setting| writeln!(out, "{}={}", setting.name, shown(setting.name)))
+        SETTINGS.iter().try_for_each(|setting| writeln!(out, "{}={}", setting.name, (setting.show)(self)))
     }
-}
-
-struct Reader<'a> {
-    values: BTreeMap<&'a str, String>,
-    problems: Vec<String>,
-}
-
-impl Reader<'_> {
-    fn parsed<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
-        let parsed = parse(self.values.get(name)?);
-        parsed.map_err(|problem| self.problems.push(format!("  {name}: {problem}"))).ok()
-    }
-
-    fn list<T>(&mut self, name: &str, parse: impl Fn(&str) -> Result<T, String>) -> Vec<T> {
-        let all =
-            |text: &str| text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(&parse).collect();
-        self.parsed(name, all).unwrap_or_default()
-    }
-
-    fn number<T>(&mut self, name: &str, default: T, least: T, most: T) -> T
-    where
-        T: std::str::FromStr + PartialOrd + std::fmt::Display + Copy,
-    {
-        let parse = |text: &str| {
-            let number = text.parse().ok().filter(|number| (least..=most).contains(number));
-            number.ok_or_else(|| format!("expected a whole number from {least} to {most}"))
-        };
-        self.parsed(name, parse).unwrap_or(default)
-    }
-}
-
-fn public_url(text: &str) -> Result<String, String> {
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    let plain = text
-        .bytes()
-        .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'?' | b'#'));
-    match rest {
-        Some(rest) if !rest.is_empty() && plain => Ok(text.trim_end_matches('/').to_owned()),
-        _ => Err("expected an address like https://poems.example.org, without ? and #".to_owned()),
-    }
-}
-
-fn host(text: &str) -> Result<String, String> {
-    let plain = text
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'[' | b']' | b':'));
-    let bracketed = text.starts_with('[') && text.ends_with(']');
-    if plain && (bracketed || !text.contains(':')) {
-        Ok(text.to_ascii_lowercase())
-    } else {
-        Err("expected host names like poems.example.org, without scheme and port".to_owned())
-    }
-}
-
-fn origin(text: &str) -> Result<String, String> {
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    if rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['/', '*', '?', '#'])) {
-        Ok(text.to_ascii_lowercase())
-    } else {
-        Err("expected origins like https://poems.example.org, without a path".to_owned())
-    }
-}
-
-fn truth(text: &str) -> Result<bool, String> {
-    match text {
-        "true" | "1" => Ok(true),
-        "false" | "0" => Ok(false),
-        _ => Err("expected true or false".to_owned()),
-    }
-}
-
-fn level(text: &str) -> Result<Option<tracing::Level>, String> {
-    if text.eq_ignore_ascii_case("off") {
-        return Ok(None);
-    }
-    text.parse().map(Some).map_err(|_| "expected off, error, warn, info or debug".to_owned())
-}
-
-fn invoke_mode(text: &str) -> Result<InvokeMode, String> {
-    let modes = [InvokeMode::Buffered, InvokeMode::ResponseStream];
-    let mode = modes.into_iter().find(|mode| mode.as_str() == text);
-    mode.ok_or_else(|| "expected BUFFERED or RESPONSE_STREAM".to_owned())
-}
-
-fn drill(text: &str) -> Result<Drill, String> {
-    let drill = Drill::ALL.into_iter().find(|drill| drill.as_str() == text);
-    drill.ok_or_else(|| "expected off, on, slow, fault or panic".to_owned())
-}
-
-/// Reads names of tools; returns them in the registry's order.
-fn tool_set(text: &str) -> Result<Vec<&'static str>, String> {
-    let given: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    if given.iter().any(|name| crate::tools::find(name).is_none()) {
-        return Err(
-            "expected names of tools, separated by commas; `wakashu-function tools` lists them".to_owned()
-        );
-    }
-    Ok(TOOLS.iter().map(|tool| tool.name).filter(|name| given.contains(name)).collect())
 }
 
 #[cfg(test)]
@@ -272,9 +175,7 @@ mod tests {
     use super::*;
 
     fn read(settings: &[(&str, &str)]) -> Result<Config, ConfigError> {
-        Config::read(|name| {
-            settings.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-        })
+        Config::read(|_| None, settings.iter().map(|(name, value)| (name.into(), value.into())))
     }
 
     #[test]
@@ -352,6 +253,54 @@ mod tests {
         read(&again).unwrap().write(&mut shown_again).unwrap();
         let masked = "WAKASHU_TOKENS_SHA256=****:read,****:status";
         assert_eq!(String::from_utf8(shown_again).unwrap(), shown.replace(masked, "WAKASHU_TOKENS_SHA256="));
+    }
+
+    /// A misspelt token setting once left the server open to all, without a word.
+    #[test]
+    fn what_begins_like_a_setting_and_is_none_stops_the_start() {
+        for (given, meant) in [
+            ("WAKASHU_TOKEN_SHA256", "WAKASHU_TOKENS_SHA256"),
+            ("WAKASHU_ALOWED_HOSTS", "WAKASHU_ALLOWED_HOSTS"),
+            ("WAKASHU_", "WAKASHU_LOG"),
+        ] {
+            let error = read(&[(given, "x")]).unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("{given}: ")) && error.contains(&format!("is {meant} meant?")),
+                "{error}"
+            );
+        }
+        assert!(read(&[("WAKASHU_DIR", "x"), ("OTHER", "x"), ("PATH", "x")]).is_ok(), "another program's");
+    }
+
+    #[test]
+    fn an_unfilled_value_counts_as_unset() {
+        let config =
+            read(&[("PORT", "${PORT}"), ("WAKASHU_TOKENS_SHA256", " ${user_config.token} ")]).unwrap();
+        assert_eq!((config.port, config.tokens.len()), (3000, 0));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_value_that_is_not_text_is_named() {
+        use std::os::unix::ffi::OsStringExt as _;
+        let value = OsString::from_vec(vec![b'a', 0xff]);
+        let error = Config::read(|_| None, [("WAKASHU_ARCHIVE".into(), value)]).unwrap_err().to_string();
+        assert!(error.contains("WAKASHU_ARCHIVE: the value is not UTF-8"), "{error}");
+    }
+
+    #[test]
+    fn the_defaults_in_words_are_the_defaults() {
+        let config = Config::default();
+        for setting in &SETTINGS {
+            let shown = (setting.show)(&config);
+            if !shown.is_empty() {
+                assert!(
+                    setting.default == shown || setting.default.starts_with(&format!("{shown}:")),
+                    "{}",
+                    setting.name
+                );
+            }
+        }
     }
 
     #[test]

@@ -89,7 +89,10 @@ impl Desk {
         let Ok(_place) = self.places.try_acquire() else {
             return Box::pin(self.run_in_turn(limit, work)).await;
         };
-        self.run_here(limit, work).await
+        if matches!(self.drill, Drill::Off | Drill::Method) {
+            return settled(within(limit, AssertUnwindSafe(work).catch_unwind()).await);
+        }
+        Box::pin(self.practise(limit, work)).await
     }
 
     /// Waits for a place, unless too many wait already.
@@ -105,7 +108,7 @@ impl Desk {
             // The semaphore is never closed.
             let place = self.places.acquire().await;
             drop(ticket);
-            let done = self.run_here(limit, work).await;
+            let done = self.practise(limit, work).await;
             drop(place);
             done
         };
@@ -113,26 +116,26 @@ impl Desk {
         within(limit, std::pin::pin!(turn)).await.unwrap_or_else(|| Err(ToolError::Timeout.into()))
     }
 
-    async fn run_here<T, E: From<ToolError>>(
+    /// Does to the work what is practised.
+    async fn practise<T, E: From<ToolError>>(
         &self,
         limit: Duration,
         work: Pin<&mut (impl Future<Output = Result<T, E>> + Send)>,
     ) -> Result<T, E> {
-        let done = match self.drill {
-            Drill::Off | Drill::Method => within(limit, AssertUnwindSafe(work).catch_unwind()).await,
-            drill => {
-                let practised = async {
-                    drill.practise().await?;
-                    work.await
-                };
-                within(limit, Box::pin(AssertUnwindSafe(practised).catch_unwind())).await
-            }
+        let practised = async {
+            self.drill.practise().await?;
+            work.await
         };
-        match done {
-            Some(Ok(done)) => done,
-            Some(Err(_)) => Err(ToolError::Panicked.into()),
-            None => Err(ToolError::Timeout.into()),
-        }
+        settled(within(limit, Box::pin(AssertUnwindSafe(practised).catch_unwind())).await)
+    }
+}
+
+/// Returns what came of work: its own outcome, a panic, or nothing in time.
+fn settled<T, E: From<ToolError>>(done: Option<std::thread::Result<Result<T, E>>>) -> Result<T, E> {
+    match done {
+        Some(Ok(done)) => done,
+        Some(Err(_)) => Err(ToolError::Panicked.into()),
+        None => Err(ToolError::Timeout.into()),
     }
 }
 

@@ -35,6 +35,15 @@ const REMARK_CHARACTERS: usize = 1_000;
 /// Most characters of one entry's text, where it has an answer to itself.
 pub(crate) const MAX_ENTRY_CHARACTERS: usize = MAX_TEXT_CHARACTERS - 2 * REMARK_CHARACTERS;
 
+/// In which form something is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// The members of an MCP result: blocks for model and reader.
+    Result,
+    /// The data alone, as one JSON value.
+    Data,
+}
+
 /// An entry, held together with the page it lies in.
 #[derive(Debug)]
 pub(crate) struct Held {
@@ -102,6 +111,7 @@ pub(crate) async fn select(
     round: &ArchivedRound,
     range: RankRange,
     pictures: bool,
+    form: Form,
     links: &Links<'_>,
 ) -> Result<Selection, ReadError> {
     let smallest = if pictures { Size::Small } else { Size::None };
@@ -114,7 +124,7 @@ pub(crate) async fn select(
             if !range.ranks().contains(&rank) {
                 continue;
             }
-            let with = sums.with(entry, smallest, links);
+            let with = sums.with(entry, smallest, form, links);
             // The first entry is always answered, its text cut if need be.
             if !with.fits() && !selection.entries.is_empty() {
                 selection.next_rank = Some(rank);
@@ -128,10 +138,11 @@ pub(crate) async fn select(
 }
 
 /// Picks the largest pictures with which all selected entries fit.
-pub(crate) fn largest_size(selection: &Selection, links: &Links<'_>) -> Size {
+pub(crate) fn largest_size(selection: &Selection, form: Form, links: &Links<'_>) -> Size {
     let fits = |size: &Size| {
         let entries = selection.entries.iter().filter_map(Held::entry);
-        entries.fold(Sums::default(), |sums, entry| sums.with(entry, *size, links)).bytes <= CONTENT_BYTES
+        entries.fold(Sums::default(), |sums, entry| sums.with(entry, *size, form, links)).bytes
+            <= CONTENT_BYTES
     };
     [Size::Large, Size::Medium].into_iter().find(fits).unwrap_or(Size::Small)
 }
@@ -145,7 +156,10 @@ struct Sums {
 }
 
 impl Sums {
-    fn with(self, entry: &ArchivedEntry, size: Size, links: &Links<'_>) -> Self {
+    fn with(self, entry: &ArchivedEntry, size: Size, form: Form, links: &Links<'_>) -> Self {
+        if form == Form::Data {
+            return self.with_data(entry, size, links);
+        }
         let text = cut(entry, MAX_ENTRY_CHARACTERS);
         let remark = if text.shortened { links.remark_length() } else { 0 };
         let mut bytes = TEXT_OPEN.len() + text.escaped.len() + remark + TEXT_CLOSE.len() + 1;
@@ -166,6 +180,18 @@ impl Sums {
             bytes += usize::try_from(rendition.span().length).unwrap_or(usize::MAX / 4);
         }
         Self { bytes: self.bytes + bytes, characters: self.characters + characters, pictures }
+    }
+
+    /// Adds an entry as plain data.
+    #[cold]
+    fn with_data(self, entry: &ArchivedEntry, size: Size, links: &Links<'_>) -> Self {
+        let rendition = size.of_entry(entry);
+        let stored = rendition.map_or(0, |rendition| rendition.span().length);
+        let stored = usize::try_from(stored).unwrap_or(usize::MAX / 4);
+        let bytes = data::most_text_bytes(entry) + links.length() + data::FRAME_BYTES + stored;
+        let pictures = self.pictures + usize::from(rendition.is_some());
+        // Data is for programs, whose patience is not counted in characters.
+        Self { bytes: self.bytes + bytes, characters: self.characters, pictures }
     }
 
     fn fits(self) -> bool {

@@ -211,7 +211,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Ends with an answer: writes the request's line into the log. `path` is what a request for nothing asked for.
-    pub(crate) fn close(self, status: u16, bytes: usize, path: Option<&str>) {
+    pub(crate) fn close(&self, status: u16, bytes: usize, path: Option<&str>) {
         let archive = self.served.loaded().and_then(|loaded| loaded.digest.get(..16));
         let line = Line { request: &self.id, status, bytes, started: self.started, archive, path };
         self.facts.write(&line);
@@ -232,22 +232,25 @@ fn given_id(text: &str) -> RequestId {
 /// Ids that differ between requests and, by the process's start time and id, between processes.
 #[derive(Debug)]
 struct RequestIds {
-    process: u32,
+    /// What all ids of this process begin with.
+    process: RequestId,
     count: AtomicU64,
 }
 
 impl RequestIds {
     fn new() -> Self {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let now = SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let seed = (now.as_nanos() ^ u128::from(std::process::id()).rotate_left(40)).to_le_bytes();
         let hash = wakashu_archive::ContentHash::of(&seed).0;
-        Self { process: hash.first_chunk().copied().map_or(0, u32::from_le_bytes), count: AtomicU64::new(1) }
+        let number = hash.first_chunk().copied().map_or(0, u32::from_le_bytes);
+        let mut process = RequestId::new();
+        push_hex(&mut process, u64::from(number), 8);
+        process.push('-');
+        Self { process, count: AtomicU64::new(1) }
     }
 
     fn next(&self) -> RequestId {
-        let mut id = RequestId::new();
-        push_hex(&mut id, u64::from(self.process), 8);
-        id.push('-');
+        let mut id = self.process;
         push_hex(&mut id, self.count.fetch_add(1, Ordering::Relaxed), 1);
         id
     }

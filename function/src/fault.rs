@@ -176,6 +176,7 @@ impl ToolError {
                 "unknown" => format!("引数 {field} は受け付けていません。{expected}"),
                 "required" => format!("引数 {field} が必要です。{expected}"),
                 "stale" => format!("引数 {field} は使えません。{expected}"),
+                "format" => format!("引数 {field} の形が正しくありません。{expected}"),
                 _ => format!("引数 {field} が正しくありません。{expected}受け取った値の種類: {}。", received.in_japanese()),
             },
             Self::NotFound { sentence, .. } => sentence.clone(),

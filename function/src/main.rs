@@ -97,7 +97,7 @@ fn start(arguments: &Arguments) -> anyhow::Result<()> {
         (Door::Serve { port, .. }, "PORT") => port.map(|port| port.to_string()),
         _ => None,
     };
-    let config = Config::read(|name| given(name).or_else(|| std::env::var(name).ok()))?;
+    let config = Config::read(given, std::env::vars_os())?;
     match arguments.door {
         Door::Serve { .. } => {
             log::start(config.log, true);
@@ -117,7 +117,7 @@ fn start(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn start_on_lambda() -> anyhow::Result<()> {
-    let config = Config::read(|name| std::env::var(name).ok())?;
+    let config = Config::read(|_| None, std::env::vars_os())?;
     // The process sleeps between requests, and a thread of the log with it.
     log::start(config.log, false);
     let concurrent = door::lambda::is_concurrent();

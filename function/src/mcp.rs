@@ -36,7 +36,7 @@ pub(crate) enum Then {
     #[default]
     Nothing,
     /// Keep this client informed.
-    Listen(Subscription),
+    Listen(Box<Subscription>),
     /// Stop working on the request with this id.
     Cancel(String),
     /// From now on speak this revision, where nothing else is said.
@@ -135,7 +135,9 @@ async fn answer_request(
     let then = match asked.method.kind {
         Kind::Listen => {
             return match Subscription::read(request) {
-                Ok(subscription) => Reply { then: Then::Listen(subscription), ..Reply::new(200, None) },
+                Ok(subscription) => {
+                    Reply { then: Then::Listen(Box::new(subscription)), ..Reply::new(200, None) }
+                }
                 Err(error) => refuse(x, &error, Some(request.id)),
             };
         }

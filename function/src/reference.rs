@@ -66,7 +66,10 @@ fn write_parameter(out: &mut impl Write, parameter: &Parameter) -> io::Result<()
     let values = match parameter.kind {
         Kind::Text { max_characters } => format!("text, at most {max_characters} characters"),
         Kind::Choice(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or "),
-        Kind::Integer { minimum, maximum } => format!("whole number, {minimum} to {maximum}"),
+        Kind::Rank | Kind::Integer { .. } => {
+            let (minimum, maximum) = parameter.kind.bounds();
+            format!("whole number, {minimum} to {maximum}")
+        }
     };
     let default = match (parameter.default, parameter.required) {
         (Some(default), _) => format!("`{}`", default.trim_matches('"')),

@@ -11,6 +11,7 @@ mod list_rounds;
 pub(crate) mod rounds;
 mod search_poems;
 
+pub(crate) use crate::entries::Form;
 pub(crate) use list_rounds::write_round as list_rounds_row;
 
 use std::future::Future;
@@ -21,6 +22,7 @@ use crate::fault::ToolError;
 use crate::served::snapshot::Snapshot;
 use crate::text::Answer;
 use crate::tools::arguments::Arguments;
+use wakashu_archive::MAX_RANK;
 use wakashu_wire::Members;
 
 /// A tool.
@@ -85,6 +87,8 @@ pub(crate) enum Kind {
     },
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// A rank: a whole number, also as readers write it (`1位`).
+    Rank,
     /// A whole number within bounds.
     Integer {
         /// The smallest.
@@ -92,6 +96,17 @@ pub(crate) enum Kind {
         /// The largest.
         maximum: u64,
     },
+}
+
+impl Kind {
+    /// Returns the smallest and the largest whole number.
+    pub(crate) fn bounds(&self) -> (u64, u64) {
+        match *self {
+            Self::Integer { minimum, maximum } => (minimum, maximum),
+            Self::Rank => (1, u64::from(MAX_RANK)),
+            Self::Text { .. } | Self::Choice(_) => (0, 0),
+        }
+    }
 }
 
 /// One call of a tool, with everything it may look at.
@@ -105,15 +120,6 @@ pub(crate) struct Call<'a> {
     pub picture_base: Option<&'a str>,
     /// What to write.
     pub form: Form,
-}
-
-/// What a tool writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// The members of an MCP result: blocks for model and reader.
-    Result,
-    /// The data alone, as one JSON value.
-    Data,
 }
 
 /// All tools, in the order they are listed. The one without arguments comes first.
@@ -186,15 +192,13 @@ impl Tool {
             }
             out.raw("]");
         }
-        if !self.parameters.is_empty() {
-            out.raw(r#","properties":{"#);
-            for (at, parameter) in self.parameters.iter().enumerate() {
-                out.raw(if at == 0 { "" } else { "," }).string(parameter.name).raw(":");
-                parameter.write_schema(out);
-            }
-            out.raw("}");
+        // There even without arguments: some clients cannot do without.
+        out.raw(r#","properties":{"#);
+        for (at, parameter) in self.parameters.iter().enumerate() {
+            out.raw(if at == 0 { "" } else { "," }).string(parameter.name).raw(":");
+            parameter.write_schema(out);
         }
-        out.raw("}");
+        out.raw("}}");
     }
 }
 
@@ -211,7 +215,8 @@ impl Parameter {
                 }
                 out.raw("]");
             }
-            Kind::Integer { minimum, maximum } => {
+            Kind::Rank | Kind::Integer { .. } => {
+                let (minimum, maximum) = self.kind.bounds();
                 out.raw(r#"{"type":"integer","minimum":"#).number(minimum);
                 out.raw(r#","maximum":"#).number(maximum);
             }

@@ -12,7 +12,7 @@ mod health;
 mod pictures;
 mod refusal;
 mod reply;
-mod routes;
+pub(crate) mod routes;
 mod seal;
 pub(crate) mod tokens;
 
@@ -100,7 +100,7 @@ impl App {
             ToolError::Panicked.report(None, &x.id);
             Refusal::Fault(ToolError::Panicked).in_form(&mut x, route.form)
         });
-        self.seal(x, route, &parts, reply)
+        self.seal(&x, route, &parts, reply)
     }
 
     /// Refuses what a door could not make a request of.
@@ -110,7 +110,7 @@ impl App {
         x.facts.method = route.name;
         x.facts.error = Some("EVENT");
         let (parts, ()) = Request::new(()).into_parts();
-        self.seal(x, route, &parts, Reply::plain(400, problem))
+        self.seal(&x, route, &parts, Reply::plain(400, problem))
     }
 
     async fn reply<B>(&self, x: &mut Exchange<'_>, route: &'static Route, parts: &Parts, body: B) -> Reply
@@ -141,7 +141,7 @@ impl App {
         };
         match replied.then {
             Then::Listen(subscription) => match self.core.stream_place() {
-                Some(place) => events::stream(&self.core, subscription, place),
+                Some(place) => events::stream(&self.core, *subscription, place),
                 None => too_many_streams(x, &subscription),
             },
             Then::ComeBack(seconds) => reply.with(RETRY_AFTER, seconds),

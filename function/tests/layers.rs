@@ -26,7 +26,7 @@ const LAYERS: [&str; 17] = [
 
 /// Returns the modules a source names, its tests left out: these may put any parts together.
 fn named(source: &str) -> BTreeSet<&str> {
-    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let source = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
     let uses = code.flat_map(|line| line.split("crate::").skip(1));
     uses.map(|rest| rest.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next().unwrap())

@@ -54,7 +54,7 @@ pub(crate) async fn run(
                 x.facts.method = "line";
                 let error = error::invalid_request("the line is longer than 1 MiB");
                 let reply = mcp::refuse(&mut x, &error, None);
-                if !deliver(&answers, seal(x, reply).answer).await {
+                if !deliver(&answers, seal(&x, reply).answer).await {
                     break;
                 }
                 continue;
@@ -76,7 +76,7 @@ pub(crate) async fn run(
                     remembered = agreed;
                     listeners.tell_legacy_client();
                 }
-                Then::Listen(subscription) => listeners.listen(subscription).await,
+                Then::Listen(subscription) => listeners.listen(*subscription).await,
                 Then::Cancel(id) => {
                     listeners.cancel(&id);
                     calls.cancel(&id);
@@ -246,11 +246,11 @@ async fn answer_line(
         x.close(CLIENT_CLOSED_REQUEST, 0, None);
         return None;
     };
-    Some(seal(x, reply))
+    Some(seal(&x, reply))
 }
 
 /// Writes the line of an answer into the log.
-fn seal(x: Exchange<'_>, reply: Reply) -> Reply {
+fn seal(x: &Exchange<'_>, reply: Reply) -> Reply {
     let bytes = reply.answer.as_ref().map_or(0, Answer::len);
     x.close(reply.status, bytes, None);
     reply

@@ -2,7 +2,7 @@
 
 use wakashu_archive::{ArchivedRound, RankRange};
 
-use crate::entries::{self, Held, Links, MAX_ENTRY_CHARACTERS};
+use crate::entries::{self, Form, Held, Links, MAX_ENTRY_CHARACTERS};
 use crate::exchange::Exchange;
 use crate::fault::ToolError;
 use crate::mcp::Refused;
@@ -109,7 +109,7 @@ pub(super) async fn get(x: &Exchange<'_>, request: &Request<'_>, out: &mut Answe
     match prompt.name {
         "present_round" => {
             let style = given.string("style").unwrap_or_default();
-            let style: String = style.chars().take(100).collect();
+            let style: String = style.trim().chars().take(100).collect();
             let style = if style.is_empty() {
                 String::new()
             } else {
@@ -174,7 +174,7 @@ impl Poems<'_, '_> {
         let range =
             RankRange::parse(ranks).map_err(|_| error::invalid_params("a rank is a whole number from 1"))?;
         let links = Links::new(self.base, round);
-        let selection = entries::select(self.index, round, range, false, &links).await;
+        let selection = entries::select(self.index, round, range, false, Form::Result, &links).await;
         let selection = selection.map_err(ToolError::from)?;
         if selection.entries.is_empty() {
             return Err(error::invalid_params("no such rank in this round").into());

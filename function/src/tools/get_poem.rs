@@ -24,7 +24,7 @@ pub(super) static TOOL: Tool = Tool {
         ROUND_TITLE,
         Parameter {
             name: "rank",
-            kind: Kind::Integer { minimum: 1, maximum: wakashu_archive::MAX_RANK as u64 },
+            kind: Kind::Rank,
             pattern: None,
             description: "順位。例: 1。",
             default: None,
@@ -42,14 +42,14 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
     };
     let round = rounds::find(index, TOOL.name, call.arguments.text("round_title").unwrap_or_default())?;
     let rank = call.arguments.integer("rank").unwrap_or(0);
-    let missing = || rounds::no_such_rank(TOOL.name, round, rank.to_string());
+    let missing = || rounds::no_such_rank(TOOL.name, round, rank.to_string(), true);
     let range = u32::try_from(rank).ok().and_then(Rank::new).map(RankRange::single).ok_or_else(missing)?;
     let links = Links::new(call.picture_base, round);
-    let selection = entries::select(index, round, range, true, &links).await?;
+    let selection = entries::select(index, round, range, true, call.form, &links).await?;
     if selection.entries.is_empty() {
         return Err(missing());
     }
-    let size = entries::largest_size(&selection, &links);
+    let size = entries::largest_size(&selection, call.form, &links);
     match call.form {
         Form::Result => {
             out.raw(r#""content":["#);

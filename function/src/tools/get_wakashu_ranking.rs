@@ -7,7 +7,7 @@ use crate::entries::{self, Held, Links, Selection, Size};
 use crate::exchange::Scope;
 use crate::fault::ToolError;
 use crate::text::Answer;
-use crate::tools::arguments::refuse_form;
+use crate::tools::arguments::{read_ranks, refuse_form};
 use crate::tools::{Call, Form, Kind, Parameter, Tool, rounds};
 
 /// Most runs of missing ranks named in one remark.
@@ -32,8 +32,8 @@ pub(super) static TOOL: Tool = Tool {
         Parameter {
             name: "rank_range",
             kind: Kind::Text { max_characters: 64 },
-            pattern: Some("^[0-9０-９]{1,6}([-－][0-9０-９]{1,6})?$"),
-            description: "順位の範囲。「1」または「1-3」の形で、1以上、左が右以下。",
+            pattern: None,
+            description: "順位の範囲。1位だけなら「1」、1位から3位までなら「1-3」のように指定します。",
             default: Some(r#""1-3""#),
             required: false,
         },
@@ -73,16 +73,18 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
         return Err(ToolError::IndexUnavailable { configured: call.snapshot.is_configured() });
     };
     let range = call.arguments.text("rank_range").unwrap_or_default();
-    let range = RankRange::parse(range).map_err(|_| refuse_form(&TOOL, "rank_range"))?;
+    let range = read_ranks(range).ok_or_else(|| refuse_form(&TOOL, "rank_range"))?;
     let round = rounds::find(index, TOOL.name, call.arguments.text("round_title").unwrap_or_default())?;
     let pictures = call.arguments.text("pictures") != Some("none");
+    let is_given = call.arguments.is_given("rank_range");
 
     let links = Links::new(call.picture_base, round);
-    let selection = entries::select(index, round, range, pictures, &links).await?;
+    let selection = entries::select(index, round, range, pictures, call.form, &links).await?;
     if selection.entries.is_empty() {
-        return Err(rounds::no_such_rank(TOOL.name, round, format!("{}-{}", range.first(), range.last())));
+        let ranks = format!("{}-{}", range.first(), range.last());
+        return Err(rounds::no_such_rank(TOOL.name, round, ranks, is_given));
     }
-    let size = if pictures { entries::largest_size(&selection, &links) } else { Size::None };
+    let size = if pictures { entries::largest_size(&selection, call.form, &links) } else { Size::None };
     if call.form == Form::Data {
         out.raw(r#"{"round":"#).string(&round.title).raw(r#","entries":["#);
         write_entries(out, index, round, &selection, size, &links).await;
@@ -91,7 +93,7 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
     }
     out.raw(r#""content":["#);
     entries::write_blocks(out, index, &selection, size, &links).await;
-    if let Some(remark) = remark(&selection, round, range) {
+    if let Some(remark) = remark(&selection, round, range, is_given) {
         out.raw(r#",{"type":"text","text":"#).string(&remark).raw("}");
     }
     out.raw("]");
@@ -112,11 +114,12 @@ fn write_what_is_left(out: &mut Answer, selection: &Selection, range: RankRange)
     out.raw("}");
 }
 
-/// Says what of the range is not in the answer: ranks that do not exist, ranks that did not fit.
-fn remark(selection: &Selection, round: &ArchivedRound, range: RankRange) -> Option<String> {
+/// Says what of the range is not in the answer: ranks that do not exist, where the reader asked for them, and ranks that
+/// did not fit.
+fn remark(selection: &Selection, round: &ArchivedRound, range: RankRange, is_given: bool) -> Option<String> {
     let mut remark = String::new();
     let gaps = gaps(selection, range);
-    if !gaps.is_empty() {
+    if !gaps.is_empty() && is_given {
         let named: Vec<String> = gaps
             .iter()
             .take(MAX_NAMED_GAPS)

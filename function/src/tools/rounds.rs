@@ -52,13 +52,18 @@ pub(crate) fn which_ranks_exist(round: &ArchivedRound) -> String {
     }
 }
 
-/// Returns the error for ranks that do not exist.
-pub(crate) fn no_such_rank(operation: &'static str, round: &ArchivedRound, ranks: String) -> ToolError {
+/// Returns the error for ranks that do not exist; `is_given` tells whether the reader asked for just these.
+pub(crate) fn no_such_rank(
+    operation: &'static str,
+    round: &ArchivedRound,
+    ranks: String,
+    is_given: bool,
+) -> ToolError {
     ToolError::NotFound {
         operation,
         resource_type: "rank",
         resource_id: ranks,
-        sentence: format!("{NO_SUCH_RANK}{}", which_ranks_exist(round)),
+        sentence: format!("{}{}", if is_given { NO_SUCH_RANK } else { "" }, which_ranks_exist(round)),
     }
 }
 

@@ -10,13 +10,19 @@ use crate::fault::{Received, ToolError};
 use crate::observe::detail::Detail;
 use crate::served::cursor::Cursor;
 use crate::served::index::{Index, ReadError};
-use crate::served::limits::MAX_TITLE_CHARACTERS;
+use crate::served::limits::{MAX_TEXT_CHARACTERS, MAX_TITLE_CHARACTERS};
 use crate::served::search::{self, Hit, Query, Refused, Total};
 use crate::served::snapshot::shortened;
 use crate::served::uri;
 use crate::text::Answer;
 use crate::tools::arguments::{CURSOR, refuse_cursor};
 use crate::tools::{Call, Form, Kind, Parameter, Tool, rounds};
+
+/// What the sentences before and after the hits may take, in characters.
+const REMARK_CHARACTERS: usize = 1_000;
+
+/// What a hit takes besides its texts: line ends, the rank, what kind of match it is.
+const FRAME_CHARACTERS: usize = 50;
 
 /// Most characters of a poem in a hit.
 const MAX_POEM_CHARACTERS: usize = 800;
@@ -90,7 +96,10 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
     };
     let round = query.round().map(|title| rounds::find(index, TOOL.name, title)).transpose()?;
     let found = search::search(index, &query, round, from, limit).await.map_err(without_columns)?;
-    let shown = try_join_all(found.hits.iter().map(|hit| show(index, &query, *hit))).await?;
+    let mut shown = try_join_all(found.hits.iter().map(|hit| show(index, &query, *hit))).await?;
+    let fitting = fitting(&shown);
+    let more = found.more || fitting < shown.len();
+    shown.truncate(fitting);
 
     let mut text = match shown.len() {
         0 if from == 0 => "見つかりませんでした。言葉を短くするか、かなで試してください。".to_owned(),
@@ -101,7 +110,7 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
                 Total::AtLeast(total) => format!("{total}件以上"),
             };
             let part = match count {
-                _ if from == 0 && !found.more => String::new(),
+                _ if from == 0 && !more => String::new(),
                 1 => format!("（そのうち{}件目）", from + 1),
                 _ => format!("（そのうち{}〜{}件目）", from + 1, from + count),
             };
@@ -122,7 +131,7 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
             text.push_str("\n（表記の違いを許した一致）");
         }
     }
-    let next = found.more.then(|| Cursor { offset: from + shown.len() }.encode(digest));
+    let next = more.then(|| Cursor { offset: from + shown.len() }.encode(digest));
     if let Some(cursor) = &next {
         // In the text too: some clients show the model nothing else.
         text.push_str(&format!("\n\n続きがあります。cursor に \"{cursor}\" を渡してください。"));
@@ -145,6 +154,19 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
     }
     out.raw("}");
     Ok(())
+}
+
+/// Returns how many hits fit into one answer's text; the first always does.
+fn fitting(shown: &[Shown]) -> usize {
+    let mut room = MAX_TEXT_CHARACTERS - REMARK_CHARACTERS;
+    let fits = |hit: &&Shown| {
+        let texts = [&hit.round, &hit.account, &hit.poem].into_iter().chain(&hit.yomi);
+        let needed = texts.map(|text| text.chars().count()).sum::<usize>() + FRAME_CHARACTERS;
+        let fits = needed <= room;
+        room = room.saturating_sub(needed);
+        fits
+    };
+    shown.iter().take_while(fits).count().max(1).min(shown.len())
 }
 
 /// An archive may be written without columns; trying again would not help then.

@@ -54,7 +54,7 @@ pub(super) fn description(tool: &Tool, x: &Exchange<'_>) -> String {
 fn write_parameter(out: &mut Answer, parameter: &Parameter) {
     let kind = match parameter.kind {
         Kind::Text { .. } | Kind::Choice(_) => "string",
-        Kind::Integer { .. } => "integer",
+        Kind::Rank | Kind::Integer { .. } => "integer",
     };
     out.raw(r#"{"name":"#).string(parameter.name).raw(r#","type":"#).string(kind);
     out.raw(r#","description":"#).string(parameter.description);
@@ -71,7 +71,8 @@ fn write_parameter(out: &mut Answer, parameter: &Parameter) {
             write_strings(out, words);
             out.raw("]");
         }
-        Kind::Integer { minimum, maximum } => {
+        Kind::Rank | Kind::Integer { .. } => {
+            let (minimum, maximum) = parameter.kind.bounds();
             out.raw(r#","minimum":"#).number(minimum).raw(r#","maximum":"#).number(maximum);
         }
     }

@@ -1,7 +1,7 @@
 //! Which hosts and origins are answered: what stops other web pages from using this server.
 
 use http::header::{HOST, ORIGIN};
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderValue};
 
 /// Whom to answer.
 #[derive(Debug, Default)]
@@ -28,18 +28,22 @@ pub enum Refusal {
 impl Access {
     /// Checks the `Host` and the `Origin` of a request.
     pub fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        // Which of several would count is anybody's guess.
-        let has_repeats = headers.len() != headers.keys_len();
-        let once = |name: &HeaderName| !has_repeats || headers.get_all(name).iter().nth(1).is_none();
-        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-        if !host.is_some_and(|host| self.allows_host(host)) || !once(&HOST) {
+        let (mut host, mut origin) = (Seen::default(), Seen::default());
+        // One walk over the few headers there are is cheaper than to look each of them up.
+        for (name, value) in headers {
+            if *name == HOST {
+                host.add(value);
+            } else if *name == ORIGIN {
+                origin.add(value);
+            }
+        }
+        if !host.only().is_some_and(|host| self.allows_host(host)) {
             return Err(Refusal::Host);
         }
-        match headers.get(ORIGIN).map(|origin| origin.to_str()) {
-            None => Ok(()),
-            Some(Ok(origin)) if self.allows_origin(origin) && once(&ORIGIN) => Ok(()),
-            Some(_) => Err(Refusal::Origin),
+        if origin.count > 0 && !origin.only().is_some_and(|origin| self.allows_origin(origin)) {
+            return Err(Refusal::Origin);
         }
+        Ok(())
     }
 
     /// Returns the configured origin a request comes from: only those are told that they may read the answer.
@@ -59,6 +63,25 @@ impl Access {
     fn allows_origin(&self, origin: &str) -> bool {
         let local = origin.strip_prefix("http://").is_some_and(|host| is_loopback(without_port(host)));
         (self.loopback && local) || self.origins.iter().any(|allowed| allowed == origin)
+    }
+}
+
+/// A header as often as it came. Which of several would count is anybody's guess.
+#[derive(Default)]
+struct Seen<'a> {
+    first: Option<&'a HeaderValue>,
+    count: usize,
+}
+
+impl<'a> Seen<'a> {
+    fn add(&mut self, value: &'a HeaderValue) {
+        self.first = self.first.or(Some(value));
+        self.count += 1;
+    }
+
+    /// Returns the value, if there is one and it is text.
+    fn only(&self) -> Option<&'a str> {
+        self.first.filter(|_| self.count == 1).and_then(|value| value.to_str().ok())
     }
 }
 

@@ -44,7 +44,7 @@ impl App {
         if let Err(fault) = self.check_token(x, route, parts).and_then(|()| self.check_rate(x, route)) {
             return Some(Refusal::Fault(fault).in_form(x, route.form));
         }
-        if !route.takes(parts.method.as_str()) {
+        if !route.methods.contain(&parts.method) {
             return Some(Refusal::Method(route.methods).in_form(x, route.form));
         }
         None
@@ -57,7 +57,7 @@ impl App {
             && route.to != Endpoint::Missing;
         is_asked.then(|| {
             Reply::empty(204)
-                .with(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(route.methods))
+                .with(ACCESS_CONTROL_ALLOW_METHODS, route.methods.allow())
                 .with(ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS)
                 .with(ACCESS_CONTROL_MAX_AGE, TEN_MINUTES)
         })

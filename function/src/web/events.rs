@@ -15,7 +15,7 @@ use crate::exchange::Core;
 use crate::mcp::subscriptions::Subscription;
 use crate::served::state::Generation;
 use crate::text::Answer;
-use crate::web::reply::{Payload, Reply};
+use crate::web::reply::{Media, Payload, Reply};
 
 /// How often a quiet stream shows that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -62,7 +62,7 @@ pub(super) fn stream(core: &Core, subscription: Subscription, place: OwnedSemaph
         Some((events, listening))
     });
     let body = Payload::Events(Box::pin(Events(events.boxed())));
-    let reply = Reply { status: 200, media: Some("text/event-stream"), more: None, body };
+    let reply = Reply { status: 200, media: Media::Events, more: None, body };
     let reply = reply.with(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     reply.with(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"))
 }

@@ -15,7 +15,7 @@ use crate::served::limits::MAX_ANSWER_BYTES;
 use crate::served::uri;
 use crate::web::conditional;
 use crate::web::refusal::Refusal;
-use crate::web::reply::{Payload, Reply};
+use crate::web::reply::{Media, Payload, Reply};
 use crate::web::routes::Route;
 
 /// A link with a matching `v` names bytes that never change.
@@ -82,7 +82,8 @@ impl Owed for Asked<'_> {
         if conditional::is_known(&self.parts.headers, &etag) {
             return Ok(named(Reply::empty(304)));
         }
-        let mut reply = named(Reply { media: Some(rendition.media_type().as_str()), ..Reply::empty(200) });
+        let mut reply =
+            named(Reply { media: Media::Picture(rendition.media_type().as_str()), ..Reply::empty(200) });
         reply = reply.with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if self.parts.method == Method::HEAD {
             return Ok(reply.with(CONTENT_LENGTH, rendition.file_bytes.to_native()));

@@ -12,7 +12,7 @@ use crate::v1;
 use crate::web::access;
 use crate::web::body;
 use crate::web::reply::Reply;
-use crate::web::routes::Form;
+use crate::web::routes::{Form, Methods};
 
 const BEARER: HeaderValue = HeaderValue::from_static("Bearer");
 
@@ -28,7 +28,7 @@ pub(super) enum Refusal {
     /// There is no such path.
     Missing,
     /// The path takes other methods: these.
-    Method(&'static str),
+    Method(Methods),
     /// Its body could not be read.
     Body(body::Refused),
     /// It has no token, comes too often, or something went wrong.
@@ -60,7 +60,7 @@ impl Refusal {
             _ => Reply::plain(self.status(), self.sentence()),
         };
         match self {
-            Self::Method(allowed) => reply.with(ALLOW, HeaderValue::from_static(allowed)),
+            Self::Method(methods) => reply.with(ALLOW, methods.allow()),
             Self::Fault(ToolError::Authentication) => reply.with(WWW_AUTHENTICATE, BEARER),
             Self::Fault(ToolError::Authorization) => reply.with(WWW_AUTHENTICATE, OTHER_SCOPE),
             Self::Fault(ToolError::RateLimited { retry_after_seconds }) => {

@@ -18,26 +18,53 @@ use crate::web::events::Events;
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
-    /// The `Content-Type`; none where there is no body.
-    pub(crate) media: Option<&'static str>,
+    pub(crate) media: Media,
     /// Further headers.
     pub(crate) more: Option<Box<HeaderMap>>,
     pub(crate) body: Payload,
 }
 
+/// The `Content-Type` of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Media {
+    /// There is no body.
+    None,
+    Json,
+    Plain,
+    Events,
+    /// That of a picture.
+    Picture(&'static str),
+}
+
+impl Media {
+    /// Returns the header's value. All but a picture's are checked by the compiler and cost nothing.
+    fn value(self) -> Option<HeaderValue> {
+        const JSON: HeaderValue = HeaderValue::from_static("application/json");
+        const PLAIN: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+        const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+        match self {
+            Self::None => None,
+            Self::Json => Some(JSON),
+            Self::Plain => Some(PLAIN),
+            Self::Events => Some(EVENTS),
+            Self::Picture(media) => Some(HeaderValue::from_static(media)),
+        }
+    }
+}
+
 impl Reply {
     pub(crate) fn empty(status: u16) -> Self {
-        Self { status, media: None, more: None, body: Payload::Empty }
+        Self { status, media: Media::None, more: None, body: Payload::Empty }
     }
 
     pub(crate) fn json(status: u16, answer: Answer) -> Self {
-        Self { status, media: Some("application/json"), more: None, body: Payload::Answer(answer) }
+        Self { status, media: Media::Json, more: None, body: Payload::Answer(answer) }
     }
 
     /// A short answer in plain text, for people and for paths that are not the protocol's.
     pub(crate) fn plain(status: u16, text: &'static str) -> Self {
         let body = Payload::Bytes(Bytes::from_static(text.as_bytes()));
-        Self { status, media: Some("text/plain; charset=utf-8"), more: None, body }
+        Self { status, media: Media::Plain, more: None, body }
     }
 
     /// Adds a header.
@@ -53,8 +80,8 @@ impl Reply {
         if let Some(more) = self.more {
             *response.headers_mut() = *more;
         }
-        if let Some(media) = self.media {
-            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media));
+        if let Some(media) = self.media.value() {
+            response.headers_mut().insert(CONTENT_TYPE, media);
         }
         response
     }

@@ -1,5 +1,7 @@
 //! Which paths there are, and everything that holds for each: one table.
 
+use http::{HeaderValue, Method};
+
 use crate::exchange::Scope;
 
 /// A path, or several.
@@ -15,10 +17,34 @@ pub(crate) enum Pattern {
     Any,
 }
 
-/// The methods a path takes, as `Allow` names them.
-pub(crate) const GET: &str = "GET, HEAD";
-/// Likewise.
-pub(crate) const POST: &str = "POST";
+/// The methods a path takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Methods {
+    /// `GET` and `HEAD`.
+    Get,
+    Post,
+    /// All: the path does not exist.
+    Any,
+}
+
+impl Methods {
+    /// Tells whether a method is among them.
+    pub(crate) fn contain(self, method: &Method) -> bool {
+        match self {
+            Self::Get => *method == Method::GET || *method == Method::HEAD,
+            Self::Post => *method == Method::POST,
+            Self::Any => true,
+        }
+    }
+
+    /// Returns them as `Allow` names them.
+    pub(crate) fn allow(self) -> HeaderValue {
+        match self {
+            Self::Get | Self::Any => HeaderValue::from_static("GET, HEAD"),
+            Self::Post => HeaderValue::from_static("POST"),
+        }
+    }
+}
 
 /// In which form a path answers, also when it refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +86,7 @@ pub(crate) enum Endpoint {
 #[derive(Debug)]
 pub(crate) struct Route {
     pub(crate) path: Pattern,
-    /// The methods, as `Allow` names them. A path that does not exist takes them all.
-    pub(crate) methods: &'static str,
+    pub(crate) methods: Methods,
     /// What the log calls it.
     pub(crate) name: &'static str,
     /// What a token must be good for; nothing where everyone may ask.
@@ -76,7 +101,7 @@ pub(crate) struct Route {
 /// A row with a path that answers.
 const fn route(
     path: Pattern,
-    methods: &'static str,
+    methods: Methods,
     name: &'static str,
     needs: Option<Scope>,
     form: Form,
@@ -89,7 +114,7 @@ const fn route(
 
 /// A row with paths that do not exist. Where their neighbours ask for a token they do as well.
 const fn missing(path: Pattern, name: &'static str, needs: Option<Scope>, form: Form) -> Route {
-    route(path, "", name, needs, form, Endpoint::Missing)
+    route(path, Methods::Any, name, needs, form, Endpoint::Missing)
 }
 
 const STATUS: Option<Scope> = Some(Scope::Status);
@@ -97,16 +122,44 @@ const READ: Option<Scope> = Some(Scope::Read);
 
 /// All routes. The first whose path fits answers.
 pub(crate) static ROUTES: [Route; 15] = [
-    route(Pattern::Exact("/mcp"), POST, "mcp", STATUS, Form::Rpc, Endpoint::Mcp),
-    route(Pattern::Exact("/"), GET, "health", None, Form::Plain, Endpoint::Health),
-    route(Pattern::Segments("/pictures/", 2), GET, "pictures", READ, Form::Plain, Endpoint::Picture),
-    route(Pattern::Exact("/v1/tools"), GET, "v1/tools", STATUS, Form::V1, Endpoint::V1List),
-    route(Pattern::Exact("/v1/tools/search"), POST, "v1/tools/search", STATUS, Form::V1, Endpoint::V1Search),
-    route(Pattern::Exact("/v1/tools/call"), POST, "v1/tools/call", STATUS, Form::V1, Endpoint::V1Call),
-    route(Pattern::Exact("/v1/openapi.json"), GET, "v1/openapi.json", STATUS, Form::V1, Endpoint::OpenApi),
-    route(Pattern::Segments("/v1/tools/", 1), GET, "v1/tools/{name}", STATUS, Form::V1, Endpoint::V1Tool),
-    route(Pattern::Exact("/tools"), GET, "tools", None, Form::Plain, Endpoint::Moved),
-    route(Pattern::Exact("/tools/call"), POST, "tools", None, Form::Plain, Endpoint::Moved),
+    route(Pattern::Exact("/mcp"), Methods::Post, "mcp", STATUS, Form::Rpc, Endpoint::Mcp),
+    route(Pattern::Exact("/"), Methods::Get, "health", None, Form::Plain, Endpoint::Health),
+    route(Pattern::Segments("/pictures/", 2), Methods::Get, "pictures", READ, Form::Plain, Endpoint::Picture),
+    route(Pattern::Exact("/v1/tools"), Methods::Get, "v1/tools", STATUS, Form::V1, Endpoint::V1List),
+    route(
+        Pattern::Exact("/v1/tools/search"),
+        Methods::Post,
+        "v1/tools/search",
+        STATUS,
+        Form::V1,
+        Endpoint::V1Search,
+    ),
+    route(
+        Pattern::Exact("/v1/tools/call"),
+        Methods::Post,
+        "v1/tools/call",
+        STATUS,
+        Form::V1,
+        Endpoint::V1Call,
+    ),
+    route(
+        Pattern::Exact("/v1/openapi.json"),
+        Methods::Get,
+        "v1/openapi.json",
+        STATUS,
+        Form::V1,
+        Endpoint::OpenApi,
+    ),
+    route(
+        Pattern::Segments("/v1/tools/", 1),
+        Methods::Get,
+        "v1/tools/{name}",
+        STATUS,
+        Form::V1,
+        Endpoint::V1Tool,
+    ),
+    route(Pattern::Exact("/tools"), Methods::Get, "tools", None, Form::Plain, Endpoint::Moved),
+    route(Pattern::Exact("/tools/call"), Methods::Post, "tools", None, Form::Plain, Endpoint::Moved),
     missing(Pattern::Below("/mcp"), "other", STATUS, Form::Plain),
     missing(Pattern::Below("/v1"), "v1", STATUS, Form::V1),
     missing(Pattern::Below("/pictures"), "pictures", STATUS, Form::Plain),
@@ -142,13 +195,6 @@ impl Pattern {
     pub(crate) fn segments(self, path: &str) -> impl Iterator<Item = &str> {
         let before = if let Self::Segments(before, _) = self { before } else { path };
         path.strip_prefix(before).unwrap_or_default().split('/')
-    }
-}
-
-impl Route {
-    /// Tells whether the path takes this method.
-    pub(crate) fn takes(&self, method: &str) -> bool {
-        self.to == Endpoint::Missing || self.methods.split(", ").any(|known| known == method)
     }
 }
 

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use crate::exchange::{Exchange, Scope};
 use crate::web::App;
 use crate::web::refusal::OTHER_SCOPE;
-use crate::web::reply::{Payload, Reply};
+use crate::web::reply::{Media, Payload, Reply};
 use crate::web::routes::{Endpoint, Route};
 
 const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static("retry-after, www-authenticate");
@@ -22,7 +22,7 @@ impl App {
     /// Seals a reply.
     pub(super) fn seal(
         &self,
-        x: Exchange<'_>,
+        x: &Exchange<'_>,
         route: &Route,
         parts: &Parts,
         mut reply: Reply,
@@ -57,7 +57,7 @@ impl App {
 
 /// Leaves out the body, which nobody asked for, and says how long it would be.
 fn without_body(reply: Reply, bytes: usize) -> Reply {
-    let counts = reply.media.is_some() && !has(&reply, &CONTENT_LENGTH);
+    let counts = reply.media != Media::None && !has(&reply, &CONTENT_LENGTH);
     let reply = Reply { body: Payload::Empty, ..reply };
     if counts { reply.with(CONTENT_LENGTH, bytes) } else { reply }
 }

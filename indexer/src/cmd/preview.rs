@@ -41,11 +41,13 @@ pub fn run(arguments: &PreviewArguments, report: Report) -> anyhow::Result<Statu
     if published == Built::Nothing && !arguments.watch {
         return Ok(Status::Findings);
     }
-    let mut config = Config::read(|name| match name {
-        "WAKASHU_ARCHIVE" => None,
-        "PORT" => arguments.port.map(|port| port.to_string()).or_else(|| std::env::var(name).ok()),
-        _ => std::env::var(name).ok(),
-    })?;
+    let given = |name: &str| match name {
+        // Not the one of the environment: the store of this preview.
+        "WAKASHU_ARCHIVE" => Some(String::new()),
+        "PORT" => arguments.port.map(|port| port.to_string()),
+        _ => None,
+    };
+    let mut config = Config::read(given, std::env::vars_os())?;
     config.archive = Some(Location::folder(store));
     runtime.block_on(async {
         let running = server::Server::start(&config).await?;

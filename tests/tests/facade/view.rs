@@ -3,7 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use wakashu_tests::{HttpRequest, Server, legacy, picture_bytes};
+use wakashu_archive::EntryDraft;
+use wakashu_tests::{Collection, HttpRequest, Pictures, Server, legacy, picture_bytes, poem};
 
 use crate::{TOOLS, arguments, call, check_failure, post, serve};
 
@@ -268,4 +269,26 @@ fn health_tells_of_the_index() {
     let head = server.send(&HttpRequest::new("HEAD", "/v1/tools"));
     let whole = server.get("/v1/tools");
     assert_eq!((head.status, head.header("content-length")), (200, whole.header("content-length")));
+}
+
+/// Only what goes to a model was kept within the budget once: raw data of such an entry had 1,269,211 bytes.
+#[test]
+fn raw_data_keeps_to_the_budget() {
+    let long = |rank: u32| EntryDraft {
+        poem: "あ".repeat(150_000),
+        yomi: Some("い".repeat(150_000)),
+        ..poem(rank, Some(Pictures { small: 100_000, medium: 300_000, large: 700_000 }))
+    };
+    let collection = Collection::default().round("第1回").entries((1..=3).map(long));
+    let server = Server::serve(&collection.write());
+    let raw = json!({ "raw": true });
+    let poem = server.send(&call("get_poem", &json!({ "round_title": "1", "rank": 2 }), &raw));
+    let result = &poem.json()["result"];
+    assert_eq!((poem.status, &result["rank"], &result["truncated"]), (200, &json!(2), &json!(true)));
+    assert!(poem.body.len() <= 1_000_000, "{} bytes", poem.body.len());
+    assert!(result["picture"]["data"].is_string());
+    let ranking = server.send(&call("get_wakashu_ranking", &json!({ "round_title": "1" }), &raw));
+    let result = &ranking.json()["result"];
+    assert!(ranking.body.len() <= 1_000_000, "{} bytes", ranking.body.len());
+    assert_eq!((result["entries"].as_array().unwrap().len(), &result["nextRankRange"]), (1, &json!("2-3")));
 }

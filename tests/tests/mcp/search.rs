@@ -107,3 +107,31 @@ fn pages_of_hits_add_up_to_all_of_them() {
     assert_eq!(Value::from(paged), all["hits"]);
     assert_eq!(all["total"], 3);
 }
+
+/// Fifty long hits once made a text of 100,924 characters; what does not fit is on the next page.
+#[test]
+fn a_page_of_long_hits_keeps_to_100_000_characters() {
+    let long = |rank: u32| EntryDraft {
+        account: format!("@{}", "a".repeat(300)),
+        poem: "春".repeat(2_000),
+        yomi: Some("はるか".repeat(700)),
+        ..poem(rank, None)
+    };
+    let collection = Collection::default().round(&"題".repeat(80)).entries((1..=60).map(long));
+    let server = Server::serve(&collection.write());
+    let (mut seen, mut cursor) = (Vec::new(), None);
+    loop {
+        let mut arguments = json!({ "query": "はるか", "limit": 50 });
+        if let Some(cursor) = &cursor {
+            arguments["cursor"] = json!(cursor);
+        }
+        let (text, data) = search(&server, &arguments);
+        assert!(text.chars().count() <= 100_000, "{}", text.chars().count());
+        seen.extend(data["hits"].as_array().unwrap().iter().map(|hit| hit["rank"].as_u64().unwrap()));
+        cursor = data["nextCursor"].as_str().map(str::to_owned);
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, (1..=60).collect::<Vec<_>>(), "every hit once");
+}

@@ -159,7 +159,7 @@ fn tool_errors_are_as_written_down() {
         ("ranking_bad_choice", "get_wakashu_ranking", json!({ "round_title": "第1回", "pictures": "all" })),
         ("poem_unknown_round", "get_poem", json!({ "round_title": "第99回", "rank": 1 })),
         ("poem_unknown_rank", "get_poem", json!({ "round_title": "第1回", "rank": 4 })),
-        ("poem_rank_of_wrong_type", "get_poem", json!({ "round_title": "第1回", "rank": "一" })),
+        ("poem_rank_of_wrong_type", "get_poem", json!({ "round_title": "第1回", "rank": "一番" })),
         ("search_without_query", "search_poems", json!({})),
         ("search_empty_query", "search_poems", json!({ "query": " " })),
         ("search_foreign_cursor", "search_poems", json!({ "query": "歌", "cursor": "djF8" })),
