@@ -80,7 +80,7 @@ fn archive() -> Vec<u8> {
         ..EntryDraft::default()
     };
     let mut writer = Writer::new(Vec::new()).unwrap();
-    writer.begin_round(RoundDraft { title: "第1回".to_owned(), period: None }).unwrap();
+    writer.begin_round(RoundDraft { title: "第1回".to_owned(), ..RoundDraft::default() }).unwrap();
     writer.entry(entry).unwrap();
     writer.finish("試し".to_owned(), String::new(), ContentHash::of(&[0])).unwrap().1
 }
