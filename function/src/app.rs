@@ -105,6 +105,10 @@ pub struct Server {
     address: SocketAddr,
     app: Arc<App>,
     refresh_every: Duration,
+    /// Where the archive is, for the log.
+    location: String,
+    /// The settings that differ from their defaults, for the log.
+    settings: String,
 }
 
 impl Server {
@@ -123,7 +127,8 @@ impl Server {
         state.refresh().await;
         let app = Arc::new(For::Local.app(config, state, base));
         let refresh_every = Duration::from_secs(config.refresh_seconds);
-        Ok(Self { listener, address, app, refresh_every })
+        let location = config.archive.as_ref().map(ToString::to_string).unwrap_or_default();
+        Ok(Self { listener, address, app, refresh_every, location, settings: config.differences() })
     }
 
     /// Returns the address of the MCP endpoint.
@@ -141,6 +146,13 @@ impl Server {
     /// Serves until `stop` resolves, looking for newer archives meanwhile.
     pub async fn serve(self, stop: impl Future<Output = ()>) {
         let refreshing = keep_fresh(self.state(), self.refresh_every);
+        tracing::info!(
+            version = env!("CARGO_PKG_VERSION"),
+            address = %self.address,
+            location = &*self.location,
+            settings = &*self.settings,
+            "started"
+        );
         let app = Arc::clone(&self.app);
         let stop = async move {
             stop.await;
@@ -148,6 +160,7 @@ impl Server {
         };
         local::serve(self.listener, self.app, MAX_CONNECTIONS, stop).await;
         refreshing.abort();
+        tracing::info!("stopped");
         log::flush();
     }
 }

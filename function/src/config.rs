@@ -164,6 +164,15 @@ impl Config {
         Desk::new(self.concurrency, self.queue, self.tool_timeout, self.drill)
     }
 
+    /// Returns the settings that differ from their defaults, as they are shown.
+    pub(crate) fn differences(&self) -> String {
+        let default = Self::default();
+        let shown =
+            SETTINGS.iter().map(|setting| (setting.name, (setting.show)(self), (setting.show)(&default)));
+        let differing = shown.filter(|(_, shown, default)| shown != default);
+        differing.map(|(name, shown, _)| format!("{name}={shown}")).collect::<Vec<_>>().join(" ")
+    }
+
     /// Writes the settings in force, one per line; of secrets only that they are there.
     pub fn write(&self, out: &mut impl std::io::Write) -> std::io::Result<()> {
         SETTINGS.iter().try_for_each(|setting| writeln!(out, "{}={}", setting.name, (setting.show)(self)))

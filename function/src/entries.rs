@@ -156,6 +156,7 @@ struct Sums {
 }
 
 impl Sums {
+    #[inline]
     fn with(self, entry: &ArchivedEntry, size: Size, form: Form, links: &Links<'_>) -> Self {
         if form == Form::Data {
             return self.with_data(entry, size, links);
@@ -214,11 +215,18 @@ struct Cut<'a> {
     characters: usize,
 }
 
+#[inline]
 fn cut(entry: &ArchivedEntry, most: usize) -> Cut<'_> {
     let characters = entry.text_characters.to_native() as usize;
     if characters <= most && entry.text.len() <= MAX_ENTRY_TEXT_BYTES {
         return Cut { escaped: &entry.text, shortened: false, characters };
     }
+    cut_short(entry, most)
+}
+
+/// Cuts a text that is too long for an answer.
+#[cold]
+fn cut_short(entry: &ArchivedEntry, most: usize) -> Cut<'_> {
     let mut escaped = prefix(&entry.text, most, MAX_ENTRY_TEXT_BYTES);
     // Half a link would lead elsewhere.
     let mut links =

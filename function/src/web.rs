@@ -160,7 +160,8 @@ impl App {
         let path = parts.uri.path();
         let tool;
         let asked = match route.to {
-            Endpoint::Health => return health::answer(x),
+            Endpoint::Health => return health::answer(x, 200),
+            Endpoint::Ready => return health::answer(x, 503),
             Endpoint::Picture => return pictures::answer(x, route, parts).await,
             Endpoint::Moved => return moved(parts),
             Endpoint::Mcp | Endpoint::Missing => return Refusal::Missing.in_form(x, route.form),

@@ -237,6 +237,7 @@ fn expected(door: For, route: &Route, circumstance: Circumstance) -> u16 {
         Circumstance::LargeBody if route.body == BodyRule::Json => 413,
         Circumstance::Panic => works(500),
         Circumstance::Slow => works(408),
+        Circumstance::NoArchive if route.to == Endpoint::Ready => 503,
         Circumstance::NoArchive => works(503),
         _ => fine(route),
     }
@@ -279,6 +280,10 @@ fn check(door: For, route: &Route, circumstance: Circumstance, seen: &Seen, abou
             assert_eq!((kind, seen.body.len()), ("image/png", length), "{about}");
         }
         (Form::Plain, 200) => assert!(json.is_some(), "{about}"),
+        (Form::Plain, 503) if route.to == Endpoint::Ready => {
+            let json = json.unwrap();
+            assert!(json["ready"] == false && json["reason"].is_string(), "{about}: {json}");
+        }
         // In the view, a token of another scope is the tool's to refuse.
         (Form::V1, 403) if circumstance == Circumstance::StatusToken => assert!(json.is_some(), "{about}"),
         _ => assert!(kind.starts_with("text/plain") && json.is_none(), "{about}: {kind}"),

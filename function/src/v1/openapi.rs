@@ -61,13 +61,17 @@ fn paths() -> Value {
         ),
     ]);
     let name = json!([{ "name": "name", "in": "path", "required": true, "schema": text(64) }]);
-    let mut health = operation("health", "Health", "Health", &[]);
-    if let Some(health) = health.as_object_mut() {
-        // Health is open to all.
-        health.insert("security".to_owned(), json!([]));
+    // Health is open to all.
+    let health = with(operation("health", "Health", "Health", &[]), "security", json!([]));
+    let mut ready = with(operation("ready", "Readiness", "Health", &[]), "security", json!([]));
+    if let Some(responses) = ready.get_mut("responses").and_then(Value::as_object_mut) {
+        let unready =
+            json!({ "description": "There is nothing to answer from", "content": content("Health") });
+        responses.insert("503".to_owned(), unready);
     }
     json!({
         "/": { "get": health },
+        "/health": { "get": ready },
         "/v1/tools": { "get": with(operation("listTools", "List the tools", "ToolList", &["400"]), "parameters", listing) },
         "/v1/tools/{name}": { "get": with(operation("getTool", "Show a tool", "ToolDetail", &["404"]), "parameters", name) },
         "/v1/tools/search": { "post": with_body(

@@ -70,7 +70,10 @@ pub(crate) enum BodyRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Mcp,
+    /// What is served.
     Health,
+    /// Whether anything can be answered.
+    Ready,
     Picture,
     V1List,
     V1Tool,
@@ -109,7 +112,16 @@ const fn route(
 ) -> Route {
     let takes_body = matches!(to, Endpoint::Mcp | Endpoint::V1Search | Endpoint::V1Call);
     let body = if takes_body { BodyRule::Json } else { BodyRule::Ignored };
-    Route { path, methods, name, needs, form, body, rated: !matches!(to, Endpoint::Health), to }
+    Route {
+        path,
+        methods,
+        name,
+        needs,
+        form,
+        body,
+        rated: !matches!(to, Endpoint::Health | Endpoint::Ready),
+        to,
+    }
 }
 
 /// A row with paths that do not exist. Where their neighbours ask for a token they do as well.
@@ -121,9 +133,10 @@ const STATUS: Option<Scope> = Some(Scope::Status);
 const READ: Option<Scope> = Some(Scope::Read);
 
 /// All routes. The first whose path fits answers.
-pub(crate) static ROUTES: [Route; 15] = [
+pub(crate) static ROUTES: [Route; 16] = [
     route(Pattern::Exact("/mcp"), Methods::Post, "mcp", STATUS, Form::Rpc, Endpoint::Mcp),
     route(Pattern::Exact("/"), Methods::Get, "health", None, Form::Plain, Endpoint::Health),
+    route(Pattern::Exact("/health"), Methods::Get, "health", None, Form::Plain, Endpoint::Ready),
     route(Pattern::Segments("/pictures/", 2), Methods::Get, "pictures", READ, Form::Plain, Endpoint::Picture),
     route(Pattern::Exact("/v1/tools"), Methods::Get, "v1/tools", STATUS, Form::V1, Endpoint::V1List),
     route(
@@ -217,7 +230,7 @@ mod tests {
             "/pictures//1",
             "/pictures/a/1/2",
             "/tools/",
-            "/health",
+            "/health/",
             "",
         ] {
             assert_eq!(find(path).to, Endpoint::Missing, "{path}");
@@ -232,7 +245,7 @@ mod tests {
     #[test]
     fn health_and_redirects_are_open_and_what_shows_poems_is_for_readers() {
         assert!(
-            ["/", "/tools", "/tools/call", "/v1x", "/none"]
+            ["/", "/health", "/tools", "/tools/call", "/v1x", "/none"]
                 .into_iter()
                 .all(|path| find(path).needs.is_none())
         );

@@ -121,6 +121,17 @@ fn acceptance_8_5_a_rank_range_with_a_comma_is_refused() {
 }
 
 #[test]
+fn a_blank_style_is_no_style() {
+    let server = server();
+    for (style, expected) in [(" ", false), ("\u{3000}", false), ("やさしく", true)] {
+        let arguments = json!({ "round": "第1回", "style": style });
+        let prompt = json!({ "name": "present_round", "arguments": arguments });
+        let text = server.send(&legacy("prompts/get", &prompt)).result()["messages"].to_string();
+        assert_eq!(text.contains("調子は"), expected, "{style:?}: {text}");
+    }
+}
+
+#[test]
 fn acceptance_8_6_the_list_of_tools_shows_the_ranking_tool_by_its_title() {
     let server = server();
     for request in [legacy("tools/list", &json!({})), modern("tools/list", &json!({}))] {

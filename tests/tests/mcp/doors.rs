@@ -66,6 +66,14 @@ fn the_health_page_says_what_is_served() {
     let health = server.get("/").json();
     assert_eq!((&health["status"], &health["index"]["state"]), (&json!("ok"), &json!("READY")));
     assert_eq!(health["index"]["digest"].as_str().unwrap().len(), 64);
+    assert_eq!((server.get("/health").status, &health["ready"]), (200, &json!(true)));
+    let empty = Server::serve_with(None, &[]);
+    for (path, status) in [("/", 200), ("/health", 503)] {
+        let reply = empty.get(path);
+        let health = reply.json();
+        assert_eq!((reply.status, &health["ready"]), (status, &json!(false)), "{path}");
+        assert_eq!(health["reason"], "no archive is configured");
+    }
     for method in ["POST", "DELETE", "PUT"] {
         let reply = server.send(&HttpRequest::new(method, "/"));
         assert_eq!((reply.status, reply.header("allow")), (405, Some("GET, HEAD")), "{method}");

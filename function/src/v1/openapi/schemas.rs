@@ -57,9 +57,11 @@ fn shown() -> Value {
     json!({
         "Document": { "type": "object", "required": ["openapi", "info", "paths"] },
         "Health": {
-            "type": "object", "required": ["status", "message", "version", "uptime", "timestamp", "index"],
+            "type": "object",
+            "required": ["status", "message", "ready", "version", "uptime", "timestamp", "index"],
             "properties": {
-                "status": { "const": "ok" }, "message": { "type": "string" }, "version": { "type": "string" },
+                "status": { "const": "ok" }, "message": { "type": "string" },
+                "ready": { "type": "boolean" }, "reason": { "type": "string" }, "version": { "type": "string" },
                 "uptime": count, "timestamp": { "type": "string", "format": "date-time" },
                 "index": {
                     "type": "object", "required": ["state", "stale"],
