@@ -1,5 +1,5 @@
 //! What a reader meets when an archive is damaged, cut or made to mislead.
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test")]
 
 mod walk;
 

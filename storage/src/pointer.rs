@@ -196,6 +196,7 @@ mod base64_text {
 
     use super::{Bytes, Deserialize, Deserializer, Serializer};
 
+    #[expect(clippy::ref_option, reason = "the signature that serde calls")]
     pub(super) fn serialize<S: Serializer>(bytes: &Option<Bytes>, serializer: S) -> Result<S::Ok, S::Error> {
         match bytes {
             Some(bytes) => serializer.serialize_str(&STANDARD.encode(bytes)),

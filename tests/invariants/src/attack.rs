@@ -488,7 +488,7 @@ fn pages() -> Vec<Attack> {
         refused("a quote is not escaped", RANGE, |entry| entry.text = entry.text.replace('@', "\"")),
         refused("a line break is not escaped", RANGE, |entry| entry.text = entry.text.replace('@', "\n")),
         refused("an escape has a sign for a digit", RANGE, |entry| {
-            entry.text = entry.text.replace("\\n", "\\u00+1")
+            entry.text = entry.text.replace("\\n", "\\u00+1");
         }),
         refused("an escape is not in the form of the writer", RANGE, |entry| {
             entry.text = entry.text.replace("\\n", "\\u000A");
