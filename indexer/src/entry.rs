@@ -8,8 +8,9 @@ use wakashu_archive::{ContentHash, EntryDraft, MAX_STORED_PICTURE_BYTES, Renditi
 use crate::picture::{self, Cache, Damage, Encoded, Origin, Renditions, Settings, Source};
 use crate::pipeline::Budget;
 use crate::problem::{Problem, Severity};
+use crate::root::Root;
 use crate::walk::text_data::{self, MAX_TEXT_FILE_BYTES};
-use crate::walk::{EntryPlan, InputFile, RoundPlan, read_bounded};
+use crate::walk::{EntryPlan, InputFile, RoundPlan};
 
 /// How closely pictures are looked at.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +26,7 @@ pub(crate) enum Depth<'a> {
 /// Reads entries.
 #[derive(Debug)]
 pub(crate) struct EntryReader<'a> {
-    pub(crate) root: &'a Path,
+    pub(crate) root: &'a Root,
     pub(crate) settings: &'a Settings,
     pub(crate) depth: Depth<'a>,
     /// Memory that pictures may take while they are decoded, all threads together: what one alone may.
@@ -65,7 +66,7 @@ impl EntryReader<'_> {
 
     fn load_text(&self, directory: &Path, plan: &EntryPlan, loaded: &mut Loaded) -> Option<EntryDraft> {
         let path = directory.join(plan.text_name());
-        let read = read_bounded(&self.root.join(&path), MAX_TEXT_FILE_BYTES).map_err(|fault| vec![fault]);
+        let read = self.root.read(&path, MAX_TEXT_FILE_BYTES).map_err(|fault| vec![fault]);
         let parsed = read.and_then(|bytes| {
             loaded.inputs.push(input(&path, ContentHash::of(&bytes), &bytes));
             text_data::parse(&bytes, plan.rank)
@@ -83,7 +84,7 @@ impl EntryReader<'_> {
 
     fn load_picture(&self, directory: &Path, name: &OsStr, loaded: &mut Loaded) -> Option<Renditions> {
         let path = directory.join(name);
-        let bytes = match read_bounded(&self.root.join(&path), MAX_STORED_PICTURE_BYTES) {
+        let bytes = match self.root.read(&path, MAX_STORED_PICTURE_BYTES) {
             Ok(bytes) => bytes,
             Err(fault) => {
                 loaded.problems.push(Problem::error(&path, fault.message).hint(fault.hint));

@@ -12,4 +12,5 @@ pub mod picture;
 pub mod pipeline;
 pub mod problem;
 pub mod report;
+mod root;
 pub mod walk;

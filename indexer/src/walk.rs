@@ -4,14 +4,14 @@
 //! later, by the workers.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use wakashu_archive::{ContentHash, Period, title_key};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::problem::Problem;
+use crate::root::Root;
 
 pub(crate) mod collection_file;
 pub(crate) mod json;
@@ -39,6 +39,8 @@ const MAX_DESCRIPTION_FILE_BYTES: u64 = 16 << 20;
 pub struct Collection {
     /// The directory that was walked.
     pub root: PathBuf,
+    /// The same, held open; what was found is read through it.
+    pub(crate) handle: Root,
     /// The collection's title.
     pub title: String,
     /// What the curator says about it; may be empty.
@@ -143,7 +145,8 @@ pub fn walk(root: &Path) -> Result<Collection, WalkError> {
     }
     std::fs::read_dir(root).map_err(failed)?;
 
-    let mut walk = Walk::new(root, &real_root);
+    let handle = Root::open(root).map_err(failed)?;
+    let mut walk = Walk::new(root, &real_root, handle);
     let mut entries = WalkDir::new(root).min_depth(1).max_depth(3).follow_links(true).into_iter();
     while let Some(entry) = entries.next() {
         match entry {
@@ -155,25 +158,6 @@ pub fn walk(root: &Path) -> Result<Collection, WalkError> {
         }
     }
     Ok(walk.finish())
-}
-
-/// Reads a file of at most `most` bytes.
-pub(crate) fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, Fault> {
-    let unreadable = |error: io::Error| {
-        Fault::new(format!("file could not be read: {error}"), "look at the file's permissions and the disk")
-    };
-    let file = File::open(path).map_err(unreadable)?;
-    let length = file.metadata().map_err(unreadable)?.len();
-    let too_large = |found: u64| {
-        Fault::new(format!("file has {found} bytes; at most {most} are accepted"), "make the file smaller")
-    };
-    if length > most {
-        return Err(too_large(length));
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
-    // The file may have grown since it was measured.
-    if bytes.len() as u64 > most { Err(too_large(bytes.len() as u64)) } else { Ok(bytes) }
 }
 
 /// Whether to look into a directory.
@@ -197,6 +181,7 @@ enum Inside {
 struct Walk<'a> {
     root: &'a Path,
     real_root: &'a Path,
+    handle: Root,
     rounds: Vec<RoundPlan>,
     inside: Inside,
     inputs: Vec<InputFile>,
@@ -208,10 +193,11 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(root: &'a Path, real_root: &'a Path) -> Self {
+    fn new(root: &'a Path, real_root: &'a Path, handle: Root) -> Self {
         Self {
             root,
             real_root,
+            handle,
             rounds: Vec::new(),
             inside: Inside::Nothing,
             inputs: Vec::new(),
@@ -442,7 +428,7 @@ impl<'a> Walk<'a> {
             self.fault(path, not_a_regular_file());
             return None;
         }
-        match read_bounded(entry.path(), MAX_DESCRIPTION_FILE_BYTES) {
+        match self.handle.read(&path, MAX_DESCRIPTION_FILE_BYTES) {
             Ok(bytes) => {
                 self.inputs.push(InputFile {
                     path,

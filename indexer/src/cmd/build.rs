@@ -196,7 +196,7 @@ pub fn build(request: &BuildRequest, report: &Report) -> Result<BuildOutcome, Bu
     tracing::info!(directory = ?request.cache_dir, "cache of renditions");
     let cache = request.cache_dir.as_deref().map_or_else(Cache::disabled, Cache::open);
     let reader = EntryReader {
-        root: &request.wakashu_dir,
+        root: &collection.handle,
         settings: &request.settings,
         depth: Depth::Render(&cache),
         budget: Budget::new(picture::memory_limit_bytes(&request.settings)),

@@ -34,6 +34,7 @@ impl Walk<'_> {
         self.assign_periods(&mut problems);
         Collection {
             root: self.root.to_owned(),
+            handle: self.handle,
             title: self.title.unwrap_or_else(|| DEFAULT_TITLE.to_owned()),
             description: self.description.unwrap_or_default(),
             rounds: self.rounds,

@@ -30,7 +30,7 @@ pub(super) fn check(
     checked.bytes = descriptions.map(|input| input.bytes).sum();
 
     let reader = EntryReader {
-        root: target,
+        root: &collection.handle,
         settings: &request.settings,
         depth: if request.deep { Depth::Decode } else { Depth::Header },
         budget: Budget::new(picture::memory_limit_bytes(&request.settings)),

@@ -1,0 +1,154 @@
+//! Files of a collection, opened so that nothing outside it can take their place.
+//!
+//! A name that was looked at may lead elsewhere a moment later. Files are therefore opened relative to a handle of the
+//! collection, without following a link on the way, and what was opened is looked at rather than what has the name.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use crate::walk::Fault;
+
+/// The directory of a collection, held open.
+#[derive(Debug)]
+pub(crate) struct Root {
+    directory: File,
+    /// Without links.
+    real_path: PathBuf,
+}
+
+impl Root {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let real_path = path.canonicalize()?;
+        Ok(Self { directory: File::open(&real_path)?, real_path })
+    }
+
+    /// Reads a file of at most `most` bytes; `path` is relative to the collection, and links in it stay inside.
+    pub(crate) fn read(&self, path: &Path, most: u64) -> Result<Vec<u8>, Fault> {
+        let unreadable = |error: io::Error| {
+            Fault::new(
+                format!("file could not be read: {error}"),
+                "look at the file's permissions and the disk",
+            )
+        };
+        let too_large = |found: u64| {
+            Fault::new(
+                format!("file has {found} bytes; at most {most} are accepted"),
+                "make the file smaller",
+            )
+        };
+        let file = self.open_inside(path).map_err(unreadable)?;
+        let before = file.metadata().map_err(unreadable)?;
+        if !before.is_file() {
+            return Err(Fault::new("not a regular file", "replace it by an ordinary file"));
+        }
+        if before.len() > most {
+            return Err(too_large(before.len()));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(before.len()).unwrap_or(0));
+        (&file).take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.len() as u64 > most {
+            return Err(too_large(bytes.len() as u64));
+        }
+        let after = file.metadata().map_err(unreadable)?;
+        if bytes.len() as u64 != before.len() || has_changed(&before, &after) {
+            return Err(Fault::new(
+                "file changed while it was read",
+                "wait until nothing writes to the collection, and try again",
+            ));
+        }
+        Ok(bytes)
+    }
+
+    fn open_inside(&self, path: &Path) -> io::Result<File> {
+        let target = self.real_path.join(path).canonicalize()?;
+        let inside = target
+            .strip_prefix(&self.real_path)
+            .map_err(|_| io::Error::new(io::ErrorKind::PermissionDenied, "it leads out of the collection"))?;
+        self.open_without_links(inside)
+    }
+
+    /// Opens a file below the handle; a link that has come in between is an error, and a pipe does not wait.
+    #[cfg(target_os = "linux")]
+    fn open_without_links(&self, inside: &Path) -> io::Result<File> {
+        use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        Ok(File::from(openat2(&self.directory, inside, flags, Mode::empty(), resolve)?))
+    }
+
+    /// Opens a file below the collection. Without `openat2` a directory on the way could still be exchanged.
+    #[cfg(not(target_os = "linux"))]
+    fn open_without_links(&self, inside: &Path) -> io::Result<File> {
+        let _ = &self.directory;
+        let path = self.real_path.join(inside);
+        if path.symlink_metadata()?.is_symlink() {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "a link has taken its place"));
+        }
+        File::open(path)
+    }
+}
+
+fn has_changed(before: &Metadata, after: &Metadata) -> bool {
+    before.len() != after.len() || before.modified().ok() != after.modified().ok()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_swapped_for_a_link_never_brings_in_what_is_outside() {
+        let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let at = |name: &str| folder.path().join(name);
+        let secret = outside.path().join("secret");
+        fs::write(&secret, "secret").unwrap();
+        fs::write(at("file"), "inside").unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        let done = AtomicBool::new(false);
+        let (mut read, mut refused) = (0, 0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    symlink(&secret, at("new")).unwrap();
+                    fs::rename(at("new"), at("file")).unwrap();
+                    fs::write(at("new"), "inside").unwrap();
+                    fs::rename(at("new"), at("file")).unwrap();
+                }
+            });
+            for _ in 0..5_000 {
+                match root.read(Path::new("file"), 100) {
+                    Ok(bytes) => {
+                        read += 1;
+                        assert_eq!(bytes, b"inside");
+                    }
+                    Err(_) => refused += 1,
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert!(read > 0 && refused > 0, "{read} read, {refused} refused");
+    }
+
+    #[test]
+    fn links_inside_are_followed_and_pipes_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("kept")).unwrap();
+        fs::write(at("kept/file"), "inside").unwrap();
+        symlink("kept/file", at("relative")).unwrap();
+        symlink(at("kept"), at("absolute")).unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        for name in ["kept/file", "relative", "absolute/file"] {
+            assert_eq!(root.read(Path::new(name), 100).unwrap(), b"inside", "{name}");
+        }
+        assert!(root.read(Path::new("kept/file"), 5).is_err(), "too large");
+        assert!(root.read(Path::new("kept"), 100).is_err(), "a directory");
+        assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+        assert!(root.read(Path::new("pipe"), 100).is_err());
+    }
+}
