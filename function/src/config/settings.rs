@@ -234,8 +234,8 @@ fn list<T>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T
     text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(read).collect()
 }
 
-fn number<T: FromStr + PartialOrd + Display>(text: &str, least: T, most: T) -> Result<T, String> {
-    let number = text.parse().ok().filter(|number| (&least..=&most).contains(&number));
+fn number<T: FromStr + PartialOrd + Display + Copy>(text: &str, least: T, most: T) -> Result<T, String> {
+    let number = text.parse().ok().filter(|number| (least..=most).contains(number));
     number.ok_or_else(|| format!("expected a whole number from {least} to {most}"))
 }
 

@@ -114,7 +114,6 @@ impl Door {
 
 /// Answers one event, for tests that look at every door.
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 pub(crate) async fn answer_one(app: &App, event: serde_json::Value) -> serde_json::Value {
     let refreshing = Arc::new(Refreshing::new(Arc::clone(&app.core.state), Duration::from_hours(1)));
     let door = Door { names_itself: true, mode: InvokeMode::Buffered, refreshing };
