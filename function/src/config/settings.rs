@@ -235,7 +235,7 @@ fn list<T>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T
 }
 
 fn number<T: FromStr + PartialOrd + Display + Copy>(text: &str, least: T, most: T) -> Result<T, String> {
-    let number = text.parse().ok().filter(|number| (&least..=&most).contains(&number));
+    let number = text.parse().ok().filter(|number| (least..=most).contains(number));
     number.ok_or_else(|| format!("expected a whole number from {least} to {most}"))
 }
 
