@@ -253,10 +253,11 @@ impl Drop for Progress {
 pub fn bytes(count: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "figures for people")]
     let value = count as f64;
+    // A unit ends where rounding would lead to its thousand.
     match count {
         0..1_000 => format!("{count} B"),
-        1_000..1_000_000 => format!("{:.1} kB", value / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", value / 1e6),
+        1_000..999_950 => format!("{:.1} kB", value / 1e3),
+        999_950..999_950_000 => format!("{:.1} MB", value / 1e6),
         _ => format!("{:.2} GB", value / 1e9),
     }
 }
@@ -264,12 +265,12 @@ pub fn bytes(count: u64) -> String {
 /// Returns a number of seconds as people read it.
 #[must_use]
 pub fn duration(seconds: f64) -> String {
-    if seconds < 60.0 {
-        format!("{seconds:.1} s")
-    } else {
-        let minutes = (seconds / 60.0).floor();
-        format!("{minutes:.0} min {:.0} s", seconds - minutes * 60.0)
+    if seconds < 59.95 {
+        return format!("{seconds:.1} s");
     }
+    let seconds = seconds.round();
+    let minutes = (seconds / 60.0).floor();
+    format!("{minutes:.0} min {:.0} s", seconds - minutes * 60.0)
 }
 
 #[cfg(test)]
@@ -280,5 +281,12 @@ mod tests {
     fn figures_read_well() {
         assert_eq!([bytes(999), bytes(1_500), bytes(2_000_000)], ["999 B", "1.5 kB", "2.0 MB"]);
         assert_eq!([duration(1.25), duration(61.0)], ["1.2 s", "1 min 1 s"]);
+    }
+
+    #[test]
+    fn rounding_leads_to_the_next_unit() {
+        let sizes = [bytes(999_949), bytes(999_950), bytes(999_949_999), bytes(999_950_000)];
+        assert_eq!(sizes, ["999.9 kB", "1.0 MB", "999.9 MB", "1.00 GB"]);
+        assert_eq!([duration(59.94), duration(59.96), duration(119.6)], ["59.9 s", "1 min 0 s", "2 min 0 s"]);
     }
 }

@@ -81,5 +81,5 @@ fn keep_private(scope: Scope, response: &mut Response<Payload>) {
 
 /// Returns the beginning of a path. It is the caller's text: a few bytes of it help to find a misconfigured client.
 fn cut(path: &str) -> &str {
-    path.get(..MAX_PATH_BYTES).unwrap_or(path)
+    path.get(..path.floor_char_boundary(MAX_PATH_BYTES)).unwrap_or_default()
 }

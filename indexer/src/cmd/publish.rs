@@ -17,7 +17,6 @@ use crate::report::{self, Report};
 
 /// What `--json` prints. When problems stopped it, nothing is switched and the other fields are empty.
 #[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
 struct Published<'a> {
     dry_run: bool,
     switched: bool,

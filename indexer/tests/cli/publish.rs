@@ -40,8 +40,8 @@ fn publish_prints_one_object_whether_it_went_well_or_not() {
     let mut json = run.json();
     json["problems"].take();
     let nothing = serde_json::json!({
-        "dryRun": true, "switched": false, "archive": null, "current": null, "previous": null, "pruned": [],
-        "pruneProblem": null, "tally": {"errors": 1, "warnings": 1}, "problems": null,
+        "dry_run": true, "switched": false, "archive": null, "current": null, "previous": null, "pruned": [],
+        "prune_problem": null, "tally": {"errors": 1, "warnings": 1}, "problems": null,
     });
     assert_eq!(json, nothing);
 
