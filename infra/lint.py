@@ -142,6 +142,10 @@ def check(template):
     assert function["Role"] == {"Fn::GetAtt": ["FunctionRole", "Arn"]}
     assert function["Runtime"] == "provided.al2023"
 
+    variables = function["Environment"]["Variables"]
+    assert variables["WAKASHU_TOKENS_SHA256"] == {"Ref": "TokensSha256"}, variables
+    assert template["Parameters"]["TokensSha256"]["NoEcho"] is True, "hashes of tokens are shown to nobody"
+
     permissions = [each["Properties"] for each in resources.values() if each["Type"] == "AWS::Lambda::Permission"]
     by_action = {each["Action"]: each for each in permissions}
     assert len(permissions) == 2 and set(by_action) == {"lambda:InvokeFunctionUrl", "lambda:InvokeFunction"}

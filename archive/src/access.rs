@@ -52,9 +52,9 @@ where
     #[expect(unsafe_code, reason = "validated in `new`, immutable since")]
     fn deref(&self) -> &T::Archived {
         // SAFETY: `new` is the only constructor and ran rkyv's full validation for `T::Archived` over exactly
-        // these bytes. `Bytes` never changes its content; the callers of `new` hand over owned memory, never a
-        // mapped file, so nothing outside the process can change it either. The `unaligned` feature leaves no
-        // alignment requirement.
+        // these bytes. `Bytes` never changes its content, and nothing in this workspace maps files into memory, so
+        // nothing outside the process can change it either. The `unaligned` feature leaves no alignment
+        // requirement.
         unsafe { rkyv::access_unchecked::<T::Archived>(&self.bytes) }
     }
 }

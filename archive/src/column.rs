@@ -1,6 +1,7 @@
 //! Search columns: the keys of all entries, one after the other, to be scanned as they lie in the archive.
 
 use std::io::{self, Read, Seek, Write};
+use std::ops::Range;
 
 use bytes::Bytes;
 use memchr::arch::all::packedpair::HeuristicFrequencyRank;
@@ -10,7 +11,7 @@ use crate::error::{ArchiveError, Damage, Part};
 use crate::limits::MAX_COLUMN_BYTES;
 use crate::model::Reference;
 use crate::reader::check_bytes;
-use crate::search_key::{KEYS_VERSION, push_exact, push_loose_of};
+use crate::search_key::{KEYS_VERSION, MAX_CANDIDATES, push_exact, push_loose_of};
 
 /// Between the fields of one entry. No key contains it.
 const FIELD_END: u8 = 0;
@@ -101,12 +102,12 @@ impl<S: Spool> ColumnDraft<S> {
             }
             self.exact.push(exact.as_bytes());
             if let Some(loose) = &mut self.loose {
-                let mut key = String::with_capacity(exact.len());
+                let mut key = Vec::with_capacity(exact.len() / 3);
                 push_loose_of(&mut key, &exact);
                 if at > 0 {
                     loose.push(&[FIELD_END]);
                 }
-                loose.push(key.as_bytes());
+                loose.push(&key);
             }
         }
         self.exact.end()?;
@@ -263,19 +264,52 @@ impl Keys {
         self.entry(ordinal).split(|byte| *byte == FIELD_END).nth(field).unwrap_or_default()
     }
 
-    /// Calls `found` with every entry that contains the needle, in order, and where in its key it first does.
-    pub fn scan(&self, needle: &Finder<'_>, mut found: impl FnMut(usize, usize)) {
-        let mut ordinal = 0;
-        let mut from = 0;
-        while let Some(at) = self.keys.get(from..).and_then(|rest| needle.find(rest)) {
+    /// Returns which field of an entry's key a byte belongs to.
+    #[must_use]
+    pub fn field_at(&self, ordinal: usize, position: usize) -> usize {
+        let before = self.entry(ordinal).iter().take(position);
+        before.filter(|byte| **byte == FIELD_END).count()
+    }
+
+    /// Calls `fits` with each entry among `ordinals` that contains the needle, in order, and with where in its key it does:
+    /// with every place up to the first that fits, or until too many did not.
+    pub fn scan(
+        &self,
+        needle: &Finder<'_>,
+        ordinals: Range<usize>,
+        mut fits: impl FnMut(usize, usize) -> bool,
+    ) {
+        let end = self.start(ordinals.end);
+        let mut ordinal = ordinals.start;
+        let mut from = self.start(ordinal);
+        let mut tried = 0;
+        while let Some(at) = self.keys.get(from..end).and_then(|rest| needle.find(rest)) {
             let position = from + at;
             if self.start(ordinal + 1) <= position {
                 ordinal = self.ordinal_at(position, ordinal + 1);
+                tried = 0;
             }
-            found(ordinal, position - self.start(ordinal));
-            ordinal += 1;
-            from = self.start(ordinal);
+            tried += 1;
+            if fits(ordinal, position - self.start(ordinal)) || tried == MAX_CANDIDATES {
+                ordinal += 1;
+                tried = 0;
+                from = self.start(ordinal);
+            } else {
+                // Matches may overlap.
+                from = position + 1;
+            }
         }
+    }
+
+    /// Returns where among `ordinals` a portion of about `bytes` ends that begins at the first; it has one entry at least.
+    #[must_use]
+    pub fn portion(&self, ordinals: &Range<usize>, bytes: usize) -> usize {
+        let least = ordinals.start + 1;
+        let until = self.start(ordinals.start).saturating_add(bytes);
+        if until >= self.start(ordinals.end) {
+            return ordinals.end;
+        }
+        self.ordinal_at(until, ordinals.start).clamp(least, ordinals.end.max(least))
     }
 
     /// Returns the entry whose key holds a byte, given that it is not before `least`.
@@ -330,6 +364,8 @@ mod tests {
 
     use super::*;
     use crate::hash::ContentHash;
+    use crate::limits::MAX_KEY_BYTES;
+    use crate::search_key::SearchKey;
 
     fn encoded(entries: &[&[&str]], loose: bool) -> Bytes {
         let spool = Cursor::<Vec<u8>>::default;
@@ -351,7 +387,10 @@ mod tests {
 
     fn hits(keys: &Keys, needle: &str) -> Vec<(usize, usize)> {
         let mut hits = Vec::new();
-        keys.scan(&finder(needle), |ordinal, position| hits.push((ordinal, position)));
+        keys.scan(&finder(needle), 0..keys.len(), |ordinal, position| {
+            hits.push((ordinal, position));
+            true
+        });
         hits
     }
 
@@ -378,13 +417,57 @@ mod tests {
     }
 
     #[test]
+    fn places_that_do_not_fit_are_passed_over() {
+        let column = column(&[&["ささささ"], &["さ"], &["くさ", "さく"]]);
+        let mut tried = Vec::new();
+        column.exact().scan(&finder("さ"), 0..3, |ordinal, position| {
+            tried.push((ordinal, position));
+            position == 6 || ordinal == 1
+        });
+        assert_eq!(tried, [(0, 0), (0, 3), (0, 6), (1, 0), (2, 3), (2, 7)]);
+        // No entry takes for ever.
+        let long = "さ".repeat(10 * MAX_CANDIDATES);
+        let column = self::column(&[&[&long], &["さ"]]);
+        let mut tried = 0;
+        column.exact().scan(&finder("さ"), 0..2, |_, _| {
+            tried += 1;
+            false
+        });
+        assert_eq!(tried, MAX_CANDIDATES + 1);
+    }
+
+    #[test]
+    fn portions_follow_each_other_to_the_end() {
+        let texts: Vec<String> = (0..500).map(|n| "あ".repeat(n % 50)).collect();
+        let entries: Vec<[&str; 1]> = texts.iter().map(|text| [text.as_str()]).collect();
+        let entries: Vec<&[&str]> = entries.iter().map(<[&str; 1]>::as_slice).collect();
+        let column = column(&entries);
+        for bytes in [0, 1, 100, 1_000, 1_000_000] {
+            let (mut at, mut portions, mut found) = (7, 0, 0);
+            while at < 450 {
+                let end = column.exact().portion(&(at..450), bytes);
+                assert!(at < end && end <= 450, "{at} {end}");
+                column.exact().scan(&finder("あ"), at..end, |ordinal, _| {
+                    assert!((at..end).contains(&ordinal));
+                    found += 1;
+                    true
+                });
+                (at, portions) = (end, portions + 1);
+            }
+            assert_eq!(found, (7..450).filter(|n| n % 50 > 0).count(), "{bytes}");
+            assert_eq!(portions == 1, bytes == 1_000_000);
+        }
+    }
+
+    #[test]
     fn keys_that_were_spooled_read_back() {
-        let long = "あ".repeat(SPOOL_BYTES / 7);
-        let column = column(&[&["うめ"], &[&long], &["さくら"], &[&long, "@a"], &["もみじ"]]);
+        let long = "あ".repeat(MAX_KEY_BYTES / 3);
+        let longs = [long.as_str(); SPOOL_BYTES / MAX_KEY_BYTES];
+        let column = column(&[&["うめ"], &longs, &["さくら"], &[&long, "@a"], &["もみじ"]]);
         assert_eq!(hits(column.exact(), "さくら"), [(2, 0)]);
         assert_eq!(column.exact().field(3, 0), long.as_bytes());
         assert_eq!(column.exact().field(3, 1), b"@a");
-        assert_eq!(column.loose().unwrap().entry(4), "もみし".as_bytes());
+        assert_eq!(column.loose().unwrap().entry(4), SearchKey::loose("もみじ"));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct Period {
     pub end: Date,
 }
 
-/// Why a text is no date.
+/// Why a text is not a date.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DateError {

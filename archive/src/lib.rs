@@ -33,8 +33,8 @@ pub use error::{ArchiveError, Damage, Part};
 pub use hash::{ContentHash, Hex, ParseHashError};
 pub use json_text::{escape_into, plain_length, unescape};
 pub use limits::{
-    CHUNK_ENTRIES, MAX_COLUMN_BYTES, MAX_ENTRY_TEXT_BYTES, MAX_PAGE_BYTES, MAX_RANK, MAX_ROOT_BYTES,
-    MAX_SECTIONS, MAX_STORED_PICTURE_BYTES,
+    CHUNK_ENTRIES, MAX_COLUMN_BYTES, MAX_ENTRY_TEXT_BYTES, MAX_KEY_BYTES, MAX_PAGE_BYTES, MAX_RANK,
+    MAX_ROOT_BYTES, MAX_SECTIONS, MAX_STORED_PICTURE_BYTES,
 };
 pub use model::{
     ArchivedChunk, ArchivedEntry, ArchivedExtra, ArchivedPage, ArchivedPicture, ArchivedReference,
@@ -45,7 +45,7 @@ pub use normalize::{bare_number, round_number, title_key};
 pub use open::{Missing, Opening, ReadAt};
 pub use rank::{Rank, RankError, RankRange, RankRangeError};
 pub use reader::{Archive, PageView, RootView, verify_original, verify_rendition};
-pub use search_key::{KEYS_VERSION, SearchKey};
+pub use search_key::{Fit, KEYS_VERSION, SearchKey, Spelling, Word, is_without_marks};
 pub use sizes::{ArchivedSizes, Size, Sizes};
 pub use stored::decode_picture;
 pub use table::{ColumnName, Section, SectionKind, SectionTable};

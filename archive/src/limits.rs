@@ -21,5 +21,8 @@ pub const MAX_STORED_PICTURE_BYTES: u64 = 256 << 20;
 /// Most bytes of one search column.
 pub const MAX_COLUMN_BYTES: u64 = 4 << 30;
 
+/// Most bytes of the search key of one field. What of a text is beyond is served, but not found.
+pub const MAX_KEY_BYTES: usize = 64 << 10;
+
 /// Most rows of the section table.
 pub const MAX_SECTIONS: usize = 64;

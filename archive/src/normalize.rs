@@ -34,7 +34,7 @@ fn fold(text: &str) -> String {
 
 fn number(text: &str) -> Option<u32> {
     let value = if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // Nine digits fit a u32; longer texts are no round number anyway.
+        // Nine digits fit a u32; a longer text is not a round number anyway.
         (text.len() <= 9).then(|| text.parse().ok()).flatten()
     } else {
         kanji_number(text)

@@ -1,6 +1,6 @@
 //! Opening an archive: which bytes are needed, one read after the other.
 //!
-//! [`Opening`] is the one way in. It does no reading of its own: whoever can wait for bytes in whatever fashion drives
+//! [`Opening`] is the one way in. It does no reading of its own: any program that can fetch bytes, in whatever way, drives
 //! it. [`Archive::open`] is the driver for sources that are read on the spot, a file or memory.
 
 use bytes::{Bytes, BytesMut};
@@ -117,7 +117,7 @@ impl Opening {
         // An empty root is refused where roots are, without asking anyone for no bytes.
         let held = if root.length == 0 { Some(&[][..]) } else { within(&tail, tail_from, root.span()) };
         if let Some(bytes) = held {
-            // Copied: the tail may be mapped memory, or much longer than the root, which outlives it.
+            // Copied: the tail may be much longer than the root, which outlives it.
             let bytes = Bytes::copy_from_slice(bytes);
             return Archive::new(trailer, table, bytes).map(Self::Ready);
         }

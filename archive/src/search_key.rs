@@ -1,25 +1,30 @@
 //! Search keys: how texts are compared when poems are looked for. One function for the indexer and the query.
 //!
 //! The exact key folds what a reader does not see as a difference: width, kana script, letter case, old character
-//! forms, iteration marks, blanks and line breaks. The loose key also folds what old and modern spelling differ
-//! in: voicing marks, small kana, historical kana.
+//! forms, iteration marks, blanks and line breaks. The loose key has one byte for all that some rule of spelling lets
+//! stand for another; `spelling` has the rules, and compares what the loose key finds with the exact one.
 //!
 //! A key is made grapheme by grapheme, so that the key of a part of a text is the same part of the text's key. The
-//! one context a grapheme sees is the key before it, for iteration marks.
+//! one context a grapheme sees is the key before it, for iteration marks. A key has at most [`MAX_KEY_BYTES`].
 
 mod old_forms;
+mod spelling;
 
 use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::limits::MAX_KEY_BYTES;
+pub(crate) use spelling::MAX_CANDIDATES;
+pub use spelling::{Fit, Spelling, Word, is_without_marks};
+
 /// Version of the key algorithm. Bump it whenever any text would get a different key: columns state which keys they hold,
 /// `FORMAT.md` describes each, and each leaves a golden file.
-pub const KEYS_VERSION: u16 = 1;
+pub const KEYS_VERSION: u16 = 2;
 
-/// How many matches in one text are weighed before the first is taken.
-const MAX_CANDIDATES: usize = 256;
+/// How many times longer a key can be than its text: U+FDFA, 3 bytes, has a key of 30.
+const LONGEST_FOLD: usize = 12;
 
 /// A search key that knows which part of the text each of its parts came from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -43,13 +48,18 @@ impl SearchKey {
     #[must_use]
     pub fn exact(text: &str) -> Self {
         let mut key = Self::default();
-        key.text.reserve(text.len());
-        key.pieces.reserve(text.len() / 3);
+        let length = text.len().min(MAX_KEY_BYTES);
+        key.text.reserve(length);
+        key.pieces.reserve(length / 3);
         let mut start = 0;
         for grapheme in Graphemes(text) {
             let before = key.text.len();
             let end = start + grapheme.length();
             let is_iteration = push_grapheme(&mut key.text, grapheme);
+            if key.text.len() > MAX_KEY_BYTES {
+                key.text.truncate(before);
+                break;
+            }
             if key.text.len() > before {
                 let origin = narrow(start)..narrow(end);
                 key.pieces.push(Piece { key_end: narrow(key.text.len()), origin, is_iteration });
@@ -59,23 +69,19 @@ impl SearchKey {
         key
     }
 
-    /// Returns the loose key of `text`.
+    /// Returns the loose key of `text`: one byte for each character of the exact one.
     #[must_use]
-    pub fn loose(text: &str) -> Self {
-        let exact = Self::exact(text);
-        let mut key = Self::default();
-        let mut from = 0;
-        let mut row_of_e: Option<char> = None;
-        for piece in exact.pieces {
-            let end = piece.key_end as usize;
-            let run = exact.text.get(from..end).unwrap_or_default();
-            from = end;
-            for character in run.chars() {
-                row_of_e = push_loose(&mut key.text, character, row_of_e);
-            }
-            key.pieces.push(Piece { key_end: narrow(key.text.len()), ..piece });
-        }
+    pub fn loose(text: &str) -> Vec<u8> {
+        let (mut exact, mut key) = (String::new(), Vec::new());
+        push_exact(&mut exact, text);
+        push_loose_of(&mut key, &exact);
         key
+    }
+
+    /// Tells whether the key of `text` would be longer than a key may be: the rest of it cannot be searched for.
+    #[must_use]
+    pub fn is_cut(text: &str) -> bool {
+        text.len() > MAX_KEY_BYTES / LONGEST_FOLD && push_exact(&mut String::new(), text)
     }
 
     /// Returns the key itself.
@@ -90,8 +96,8 @@ impl SearchKey {
         self.text.is_empty()
     }
 
-    /// Finds `needle`, another text's key of the same kind, and returns the part of `text` to mark; `text` is what
-    /// this key was made from.
+    /// Finds `needle`, another text's exact key, and returns the part of `text` to mark; `text` is what this exact key
+    /// was made from.
     ///
     /// A part whose own key is the needle is preferred: one that begins and ends between graphemes.
     #[must_use]
@@ -99,10 +105,8 @@ impl SearchKey {
         if needle.is_empty() {
             return None;
         }
-        let is_needle = |part: &Range<usize>| {
-            text.get(part.clone())
-                .is_some_and(|part| Self::exact(part).text == needle || Self::loose(part).text == needle)
-        };
+        let is_needle =
+            |part: &Range<usize>| text.get(part.clone()).is_some_and(|part| Self::exact(part).text == needle);
         let mut first = None;
         let finder = memchr::memmem::Finder::new(needle);
         let mut from = 0;
@@ -136,14 +140,22 @@ fn narrow(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }
 
-/// Appends the exact key of `text`; for when origins are not asked for.
-pub(crate) fn push_exact(key: &mut String, text: &str) {
+/// Appends the exact key of `text`, for when origins are not asked for; tells whether it was cut.
+pub(crate) fn push_exact(key: &mut String, text: &str) -> bool {
     // Iteration marks look back, but never beyond the start of this text.
-    let mut own = String::with_capacity(text.len());
+    let mut own = String::with_capacity(text.len().min(MAX_KEY_BYTES));
+    let mut is_cut = false;
     for grapheme in Graphemes(text) {
+        let before = own.len();
         push_grapheme(&mut own, grapheme);
+        if own.len() > MAX_KEY_BYTES {
+            own.truncate(before);
+            is_cut = true;
+            break;
+        }
     }
     key.push_str(&own);
+    is_cut
 }
 
 /// What is folded by itself.
@@ -187,11 +199,8 @@ impl<'a> Iterator for Graphemes<'a> {
 }
 
 /// Appends the loose key of what [`push_exact`] wrote.
-pub(crate) fn push_loose_of(key: &mut String, exact: &str) {
-    let mut row_of_e = None;
-    for character in exact.chars() {
-        row_of_e = push_loose(key, character, row_of_e);
-    }
+pub(crate) fn push_loose_of(key: &mut Vec<u8>, exact: &str) {
+    key.extend(exact.chars().map(spelling::loose));
 }
 
 /// Appends the key of one grapheme; tells whether it was an iteration mark.
@@ -283,48 +292,6 @@ fn unvoiced(character: char) -> char {
     }
 }
 
-/// Appends the loose form of one character of an exact key.
-///
-/// `row_of_e` is the character before if it is of the row of え: followed by う it reads like the row of い with よう
-/// (てふ is ちょう). Returns the same for the next character.
-fn push_loose(key: &mut String, character: char, row_of_e: Option<char>) -> Option<char> {
-    let character = match unvoiced(character) {
-        'ぁ' => 'あ',
-        'ぃ' | 'ゐ' | 'ひ' => 'い',
-        'ぅ' | 'ふ' => 'う',
-        'ぇ' | 'ゑ' | 'へ' => 'え',
-        'ぉ' | 'を' | 'ほ' => 'お',
-        'っ' => 'つ',
-        'ゃ' => 'や',
-        'ゅ' => 'ゆ',
-        'ょ' => 'よ',
-        'ゎ' | 'は' => 'わ',
-        'ゕ' => 'か',
-        'ゖ' => 'け',
-        'む' => 'ん',
-        other => other,
-    };
-    if let Some(e) = row_of_e.filter(|_| character == 'う') {
-        key.pop();
-        key.push(row_of_i(e));
-        key.push('よ');
-    }
-    key.push(character);
-    matches!(character, 'け' | 'せ' | 'て' | 'ね' | 'め' | 'れ').then_some(character)
-}
-
-fn row_of_i(row_of_e: char) -> char {
-    match row_of_e {
-        'け' => 'き',
-        'せ' => 'し',
-        'て' => 'ち',
-        'ね' => 'に',
-        'め' => 'み',
-        'れ' => 'り',
-        other => other,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -357,7 +324,8 @@ mod tests {
         ("ぱ", "は\u{309a}", "exact"),
         ("é", "e\u{301}", "exact"),
         ("É", "e\u{301}", "exact"),
-        ("か", "か\u{3099}", "loose"),
+        ("か", "か\u{3099}", "-"),
+        ("かみ", "か\u{3099}み", "loose"),
         // old character forms
         ("恋", "戀すてふ", "exact"),
         ("戀", "恋すちょう", "exact"),
@@ -379,7 +347,7 @@ mod tests {
         ("いすず", "いすゞ", "exact"),
         ("ココロ", "コヽロ", "exact"),
         ("つづき", "ツヾキ", "exact"),
-        ("ずつ", "づゝ", "-"),
+        ("ずつ", "づゝ", "loose"),
         ("づつ", "づゝ", "exact"),
         ("人人", "人々", "exact"),
         ("時々", "時時", "exact"),
@@ -412,6 +380,53 @@ mod tests {
         ("きょう", "けふ", "loose"),
         ("逢わん", "逢はむ", "loose"),
         ("たのむ", "たのん", "loose"),
+        // ず and づ, じ and ぢ
+        ("もみじ", "もみぢばの", "loose"),
+        ("もみぢ", "もみじ散る", "loose"),
+        ("みず", "いはばしるみづ", "loose"),
+        ("いずみ", "いづみがは", "loose"),
+        ("はじめ", "はぢめ", "loose"),
+        // long vowels
+        ("おうさか", "あふさかの関", "loose"),
+        ("あふさか", "おうさかの関", "loose"),
+        ("おうみ", "あふみの海", "loose"),
+        ("とうとし", "たふとしと", "loose"),
+        ("もうす", "まうすなり", "loose"),
+        ("ようやく", "やうやく白く", "loose"),
+        ("あおい", "あふひかざす", "loose"),
+        ("たおれ", "たふれけり", "loose"),
+        ("きのう", "きのふとも", "loose"),
+        ("ゆうべ", "ゆふべの雲", "loose"),
+        ("しゅう", "拾遺しふ", "loose"),
+        ("かんのん", "くわんのん", "loose"),
+        ("くゎんのん", "かんのん", "loose"),
+        // the row of え before う and ふ, in a word and across two
+        ("きょう", "法華きやう", "loose"),
+        ("じょう", "でふの上", "loose"),
+        ("かせ", "かぜふくと", "loose"),
+        ("かぜふく", "かぜふくと", "exact"),
+        ("そて", "そでふる", "loose"),
+        // む and う
+        ("うめ", "むめの花", "loose"),
+        ("むめ", "うめの花", "loose"),
+        ("うまれ", "むまれけむ", "loose"),
+        ("うばたま", "むばたまの夜", "loose"),
+        // texts without voicing marks
+        ("みず", "みつのおも", "loose"),
+        ("みず", "みつの風を", "loose"),
+        ("みず", "みつの風が", "-"),
+        ("なみだ", "おきつなみたつがごと", "-"),
+        ("ゆうぐれ", "ゆふくれが", "loose"),
+        // another word
+        ("わな", "はなのいろ", "-"),
+        ("いと", "ひとはいさ", "-"),
+        ("かわ", "かばのき", "-"),
+        ("うえ", "うべ山風を", "-"),
+        ("こう", "むかふ", "-"),
+        ("なお", "となふ", "-"),
+        ("みつ", "みず", "-"),
+        ("ち", "じ", "-"),
+        ("ゆうべ", "いふべき", "-"),
         // emoji, characters beyond the first plane
         ("🌸", "花🌸花", "exact"),
         ("👩‍💻", "夜の👩‍💻", "exact"),
@@ -435,25 +450,27 @@ mod tests {
     /// Fails when keys change, be it by a new release of the Unicode tables: then [`KEYS_VERSION`] must, too.
     #[test]
     fn another_way_of_making_keys_is_another_version() {
-        let mut made = String::new();
+        let mut made = Vec::new();
         for character in ('\0'..='\u{ffff}').chain('\u{1f000}'..='\u{20fff}').chain('\u{2f800}'..='\u{2fa1f}')
         {
-            // Behind others: iteration marks repeat these, and う changes the row of え.
+            // Behind others: iteration marks repeat these.
             for text in [format!("めか{character}"), format!("て{character}")] {
-                for key in [SearchKey::exact(&text), SearchKey::loose(&text)] {
-                    made.push_str(key.as_str());
-                    made.push('\n');
+                for key in [SearchKey::exact(&text).as_str().as_bytes(), &SearchKey::loose(&text)] {
+                    made.extend_from_slice(key);
+                    made.push(b'\n');
                 }
             }
         }
-        let made = crate::ContentHash::of(made.as_bytes()).to_string();
-        assert_eq!((KEYS_VERSION, &made[..16]), (1, "668b5618590b75ea"));
+        let made = crate::ContentHash::of(&made).to_string();
+        assert_eq!((KEYS_VERSION, &made[..16]), (2, "5ec55c81cf01a827"));
     }
 
     fn found(query: &str, text: &str) -> &'static str {
-        if SearchKey::exact(text).find(text, SearchKey::exact(query).as_str()).is_some() {
+        let (word, key) = (Word::new(query), SearchKey::exact(text));
+        let least = if is_without_marks(key.as_str().as_bytes()) { Fit::Unmarked } else { Fit::Loose };
+        if key.find(text, word.exact()).is_some() {
             "exact"
-        } else if SearchKey::loose(text).find(text, SearchKey::loose(query).as_str()).is_some() {
+        } else if word.find(&key, least).is_some() {
             "loose"
         } else {
             "-"
@@ -480,6 +497,34 @@ mod tests {
         let text = "㌔ろ";
         let range = SearchKey::exact(text).find(text, "ろ").unwrap();
         assert_eq!(&text[range], "ろ");
+    }
+
+    /// U+FDFA has 15 letters once folded, 30 bytes for 3.
+    #[test]
+    fn a_key_has_an_end() {
+        let long = "\u{fdfa}".repeat(1 << 18);
+        let key = SearchKey::exact(&long);
+        assert!(key.as_str().len() <= MAX_KEY_BYTES && key.as_str().len() > MAX_KEY_BYTES - 30);
+        assert_eq!(key.as_str().len() % 30, 0, "no grapheme is cut");
+        assert!(SearchKey::is_cut(&long) && !SearchKey::is_cut(key.as_str()));
+        let mut quick = String::new();
+        assert!(push_exact(&mut quick, &long));
+        assert_eq!(quick, key.as_str());
+        for (kana, is_cut) in [(MAX_KEY_BYTES / 3, false), (MAX_KEY_BYTES / 3 + 1, true)] {
+            assert_eq!(SearchKey::is_cut(&"あ".repeat(kana)), is_cut);
+        }
+        // Nothing of what is found there lies outside the text.
+        let range = key.find(&long, "محمد").or_else(|| key.find(&long, &key.as_str()[..4])).unwrap();
+        assert!(long.get(range).is_some());
+    }
+
+    #[test]
+    fn no_text_grows_more_than_the_longest_fold() {
+        for character in ('\0'..='\u{ffff}').chain('\u{1d000}'..='\u{1ffff}') {
+            let (text, mut key) = (format!("かき{character}"), String::new());
+            push_exact(&mut key, &text);
+            assert!(key.len() <= 6 + LONGEST_FOLD * character.len_utf8(), "{character:?}");
+        }
     }
 
     #[test]
@@ -538,16 +583,16 @@ mod tests {
 
         #[test]
         fn keys_without_origins_are_the_same_keys(text in poem()) {
-            let (mut exact, mut loose) = (String::new(), String::new());
+            let mut exact = String::new();
             push_exact(&mut exact, &text);
-            push_loose_of(&mut loose, &exact);
-            prop_assert_eq!(SearchKey::exact(&text).text, exact.clone());
-            prop_assert_eq!(SearchKey::loose(&text).text, loose);
+            prop_assert_eq!(&SearchKey::exact(&text).text, &exact);
+            prop_assert_eq!(SearchKey::loose(&text).len(), exact.chars().count());
         }
 
         #[test]
         fn keys_hold_no_control_characters(text in any::<String>()) {
             prop_assert!(!SearchKey::exact(&text).as_str().contains(|c: char| c.is_control()));
+            prop_assert!(SearchKey::loose(&text).iter().all(|byte| *byte >= b' '));
         }
     }
 }

@@ -55,6 +55,9 @@ impl ColumnName {
     /// All of them, in the order they are written.
     pub const ALL: [Self; 3] = [Self::Text, Self::Prompt, Self::Honka];
 
+    /// Which field of the column of texts holds the reading.
+    pub const READING_FIELD: usize = 1;
+
     /// The position of the account among the fields of the [text](Self::Text) column.
     pub const ACCOUNT_FIELD: usize = 2;
 

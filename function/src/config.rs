@@ -10,6 +10,8 @@ use wakashu_storage::Location;
 
 use crate::desk::drill::Drill;
 use crate::desk::{Desk, MOST_WAITING, PLACES, TIME_LIMIT_MS};
+use crate::served::cache::SEARCH_BYTES;
+use crate::served::limits::MAX_CONNECTIONS;
 use crate::web::tokens::Token;
 
 pub use settings::write_markdown;
@@ -31,6 +33,8 @@ pub struct Config {
     pub refresh_seconds: u64,
     /// Memory for the cache.
     pub cache_bytes: u64,
+    /// Memory for the search columns of the archive.
+    pub search_bytes: u64,
     /// Archives up to this size are fetched whole.
     pub preload_bytes: u64,
     /// Whether a bucket stands in the path. Storage reads the same variable; here it is checked with the others.
@@ -53,6 +57,10 @@ pub struct Config {
     pub rate_per_second: u32,
     /// Requests per second from one client; 0 for any number.
     pub rate_per_client: u32,
+    /// Connections from one client.
+    pub connections_per_client: u32,
+    /// Whether `/metrics` is answered.
+    pub metrics: bool,
     /// What is practised.
     pub drill: Drill,
     /// The address to listen on.
@@ -98,6 +106,7 @@ impl Default for Config {
             allowed_origins: Vec::new(),
             refresh_seconds: 60,
             cache_bytes: 64 << 20,
+            search_bytes: SEARCH_BYTES,
             preload_bytes: 8 << 20,
             s3_path_style: None,
             log: Some(tracing::Level::INFO),
@@ -109,6 +118,8 @@ impl Default for Config {
             tokens: Vec::new(),
             rate_per_second: 0,
             rate_per_client: 0,
+            connections_per_client: MAX_CONNECTIONS / 4 * 3,
+            metrics: true,
             drill: Drill::default(),
             host: "127.0.0.1".to_owned(),
             port: 3000,
@@ -145,7 +156,7 @@ impl Config {
             }
         }
         let mut config = Self::default();
-        for setting in &SETTINGS {
+        for setting in SETTINGS {
             let value = given(setting.name).or_else(|| values.remove(setting.name)).unwrap_or_default();
             let value = value.trim();
             // What a client or a unit file left unfilled, `${…}`, counts as unset.
@@ -213,6 +224,8 @@ mod tests {
             ("WAKASHU_TOKENS_SHA256", "secret"),
             ("WAKASHU_RATE_PER_SECOND", "1.5"),
             ("WAKASHU_RATE_PER_CLIENT", "-1"),
+            ("WAKASHU_CONNECTIONS_PER_CLIENT", "1025"),
+            ("WAKASHU_METRICS", "yes"),
         ])
         .unwrap_err()
         .to_string();
@@ -233,6 +246,8 @@ mod tests {
             "WAKASHU_TOKENS_SHA256",
             "WAKASHU_RATE_PER_SECOND",
             "WAKASHU_RATE_PER_CLIENT",
+            "WAKASHU_CONNECTIONS_PER_CLIENT",
+            "WAKASHU_METRICS",
         ] {
             assert!(error.contains(name), "{name} in {error}");
         }
@@ -245,7 +260,7 @@ mod tests {
         let given = [
             ("WAKASHU_TOKENS_SHA256", tokens.as_str()),
             ("WAKASHU_TOOLS_DISABLED", "search_poems, list_rounds"),
-            ("WAKASHU_DRILL", "slow"),
+            ("WAKASHU_DRILL", "fault"),
             ("WAKASHU_S3_PATH_STYLE", "1"),
         ];
         let mut shown = Vec::new();
@@ -300,7 +315,7 @@ mod tests {
     #[test]
     fn the_defaults_in_words_are_the_defaults() {
         let config = Config::default();
-        for setting in &SETTINGS {
+        for setting in SETTINGS {
             let shown = (setting.show)(&config);
             if !shown.is_empty() {
                 assert!(
@@ -310,6 +325,14 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_path_becomes_absolute_and_an_address_stays() {
+        let shown = |text: &str| read(&[("WAKASHU_ARCHIVE", text)]).unwrap().archive.unwrap().to_string();
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(shown("none/poems.wakashu"), here.join("none/poems.wakashu").display().to_string());
+        assert_eq!(shown("s3://poems/none"), "s3://poems/none");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-/// Runs `work` for at most `limit`; returns nothing if that was not enough. What is done at the first try, as most work
+/// Runs `work` for at most `limit`; returns `None` if that was not enough. What is done at the first try, as most work
 /// here is, needs no clock.
 pub(crate) async fn within<T>(limit: Duration, mut work: impl Future<Output = T> + Unpin) -> Option<T> {
     match poll_fn(|context| Poll::Ready(Pin::new(&mut work).poll(context))).await {

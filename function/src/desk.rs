@@ -43,6 +43,15 @@ impl Default for Desk {
     }
 }
 
+/// How much there is to do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    /// Answers that are worked on.
+    pub(crate) running: usize,
+    /// Answers that wait for their turn.
+    pub(crate) waiting: usize,
+}
+
 /// What an answer needs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Wants {
@@ -66,7 +75,15 @@ impl Desk {
         Self { places, waiting: AtomicUsize::new(0), most_waiting, capacity, time_limit, drill }
     }
 
+    /// Returns how much there is to do.
+    pub(crate) fn load(&self) -> Load {
+        let places = self.capacity.saturating_sub(self.most_waiting);
+        let running = places.saturating_sub(self.places.available_permits());
+        Load { running, waiting: self.waiting.load(Ordering::Relaxed) }
+    }
+
     /// Returns what is practised.
+    #[cfg(feature = "drills")]
     pub(crate) fn drill(&self) -> Drill {
         self.drill
     }
@@ -89,7 +106,7 @@ impl Desk {
         let Ok(_place) = self.places.try_acquire() else {
             return Box::pin(self.run_in_turn(limit, work)).await;
         };
-        if matches!(self.drill, Drill::Off | Drill::Method) {
+        if !self.drill.befalls_calls() {
             return settled(within(limit, AssertUnwindSafe(work).catch_unwind()).await);
         }
         Box::pin(self.practise(limit, work)).await

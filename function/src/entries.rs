@@ -8,10 +8,11 @@ use wakashu_archive::{
 };
 
 use crate::observe::detail::Detail;
-use crate::served::index::{Index, ReadError};
+use crate::served::index::ReadError;
 use crate::served::limits::{
-    ENVELOPE_BYTES, MAX_ANSWER_BYTES, MAX_ENTRY_TEXT_BYTES, MAX_PICTURES, MAX_TEXT_CHARACTERS, REMARK_BYTES,
+    ENVELOPE_BYTES, MAX_ANSWER_BYTES, MAX_PICTURES, MAX_SHOWN_TEXT_BYTES, MAX_TEXT_CHARACTERS, REMARK_BYTES,
 };
+use crate::served::reading::Reading;
 use crate::served::uri;
 use crate::text::Answer;
 
@@ -21,13 +22,12 @@ const IMAGE_OPEN: &str = r#",{"type":"image","data":""#;
 const IMAGE_MIME: &str = r#"","mimeType":""#;
 const LINK_LABEL: &str = "\\n画像: ";
 const PICTURES: &str = "/pictures/";
-const ROUNDS: &str = "wakashu://rounds/";
 const NO_PICTURE: &str = "\\n画像: なし";
 const NO_PICTURE_CHARACTERS: usize = 7;
 const BROKEN_PICTURE: &str =
-    r#",{"type":"text","text":"（この順位の画像は読み出せませんでした。文章はそろっています。）"}"#;
+    r#",{"type":"text","text":"（画像だけを読み込めませんでした。文章はすべて表示しています。）"}"#;
 const CUT_MARK: &str = "（以下省略）";
-const REST_AT: &str = "\\n続きは資料 ";
+const REST_AT: &str = "\\n続きはリソース ";
 const REST_CLOSE: &str = " で読めます。";
 const CONTENT_BYTES: usize = MAX_ANSWER_BYTES - ENVELOPE_BYTES - REMARK_BYTES;
 const REMARK_CHARACTERS: usize = 1_000;
@@ -98,7 +98,11 @@ impl Size {
 }
 
 /// Finds one entry of a round.
-pub(crate) async fn find(index: &Index, round: &ArchivedRound, rank: u32) -> Result<Option<Held>, ReadError> {
+pub(crate) async fn find(
+    index: &Reading,
+    round: &ArchivedRound,
+    rank: u32,
+) -> Result<Option<Held>, ReadError> {
     let Some(chunk) = round.chunks_with(rank, rank).first() else { return Ok(None) };
     let page = index.page(chunk).await?;
     let position = page.entries.binary_search_by_key(&rank, |entry| entry.rank.to_native());
@@ -107,7 +111,7 @@ pub(crate) async fn find(index: &Index, round: &ArchivedRound, rank: u32) -> Res
 
 /// Collects the entries of `range` that fit into one answer with their pictures at least small.
 pub(crate) async fn select(
-    index: &Index,
+    index: &Reading,
     round: &ArchivedRound,
     range: RankRange,
     pictures: bool,
@@ -189,7 +193,8 @@ impl Sums {
         let rendition = size.of_entry(entry);
         let stored = rendition.map_or(0, |rendition| rendition.span().length);
         let stored = usize::try_from(stored).unwrap_or(usize::MAX / 4);
-        let bytes = data::most_text_bytes(entry) + links.length() + data::FRAME_BYTES + stored;
+        let addresses = links.length() + links.uri_length();
+        let bytes = data::most_text_bytes(entry) + addresses + data::FRAME_BYTES + stored;
         let pictures = self.pictures + usize::from(rendition.is_some());
         // Data is for programs, whose patience is not counted in characters.
         Self { bytes: self.bytes + bytes, characters: self.characters, pictures }
@@ -218,7 +223,7 @@ struct Cut<'a> {
 #[inline]
 fn cut(entry: &ArchivedEntry, most: usize) -> Cut<'_> {
     let characters = entry.text_characters.to_native() as usize;
-    if characters <= most && entry.text.len() <= MAX_ENTRY_TEXT_BYTES {
+    if characters <= most && entry.text.len() <= MAX_SHOWN_TEXT_BYTES {
         return Cut { escaped: &entry.text, shortened: false, characters };
     }
     cut_short(entry, most)
@@ -227,7 +232,7 @@ fn cut(entry: &ArchivedEntry, most: usize) -> Cut<'_> {
 /// Cuts a text that is too long for an answer.
 #[cold]
 fn cut_short(entry: &ArchivedEntry, most: usize) -> Cut<'_> {
-    let mut escaped = prefix(&entry.text, most, MAX_ENTRY_TEXT_BYTES);
+    let mut escaped = prefix(&entry.text, most, MAX_SHOWN_TEXT_BYTES);
     // Half a link would lead elsewhere.
     let mut links =
         entry.honka.iter().map(|link| link.start.to_native() as usize..link.end.to_native() as usize);
@@ -292,36 +297,75 @@ impl<'a> Links<'a> {
     }
 
     fn write_remark(&self, out: &mut Answer, entry: &ArchivedEntry) {
-        out.raw(CUT_MARK).raw(REST_AT).raw(ROUNDS).raw(&self.round).raw("/");
-        out.number(u64::from(entry.rank.to_native())).raw(REST_CLOSE);
+        out.raw(CUT_MARK).raw(REST_AT);
+        self.write_uri(out, entry);
+        out.raw(REST_CLOSE);
+    }
+
+    /// Writes the address of an entry as a resource.
+    fn write_uri(&self, out: &mut Answer, entry: &ArchivedEntry) {
+        out.raw(uri::ROUNDS).raw("/").raw(&self.round).raw("/").number(u64::from(entry.rank.to_native()));
+    }
+
+    /// Returns an upper bound of what [`write_uri`](Self::write_uri) takes.
+    fn uri_length(&self) -> usize {
+        uri::ROUNDS.len() + 1 + self.round.len() + 1 + 6
     }
 
     /// Returns an upper bound of what [`write_remark`](Self::write_remark) takes.
     fn remark_length(&self) -> usize {
-        let address = ROUNDS.len() + self.round.len() + 1 + 6;
-        CUT_MARK.len() + REST_AT.len() + address + REST_CLOSE.len()
+        CUT_MARK.len() + REST_AT.len() + self.uri_length() + REST_CLOSE.len()
+    }
+}
+
+/// A picture on its way into an answer.
+struct Drawn<'a> {
+    rendition: &'a ArchivedRendition,
+    /// What is stored of it; `None` if that could not be read.
+    base64: Option<Bytes>,
+}
+
+/// Hands every selected entry to `write`, with its picture where it has one and one was asked for. A picture that cannot
+/// be read is told to the log.
+async fn draw(
+    index: &Reading,
+    selection: &Selection,
+    size: Size,
+    mut write: impl FnMut(&Held, &ArchivedEntry, Option<Drawn<'_>>),
+) {
+    let mut pictures = index.pictures(selection.renditions(size)).await;
+    for held in &selection.entries {
+        let Some(entry) = held.entry() else { continue };
+        let drawn = size.of_entry(entry).map(|rendition| {
+            let base64 = pictures.next().and_then(|stored| {
+                let told = |error: &ReadError| {
+                    tracing::warn!(detail = Detail::of(error).for_log(), "a picture could not be read");
+                };
+                stored.inspect_err(told).ok()
+            });
+            Drawn { rendition, base64 }
+        });
+        write(held, entry, drawn);
     }
 }
 
 /// Writes the selected entries as content blocks: for each a text that stands alone, then its picture.
 ///
-/// A picture that cannot be read is said to be missing and told to the log; its text stays.
+/// A picture that cannot be read is said to be missing; its text stays.
 pub(crate) async fn write_blocks(
     out: &mut Answer,
-    index: &Index,
+    index: &Reading,
     selection: &Selection,
     size: Size,
     links: &Links<'_>,
 ) {
-    let mut pictures = index.pictures(selection.renditions(size)).await;
-    for (at, held) in selection.entries.iter().enumerate() {
-        let Some(entry) = held.entry() else { continue };
-        out.raw(if at == 0 { "" } else { "," });
-        write_text_block(out, held, entry, links);
-        if let Some(rendition) = size.of_entry(entry) {
-            write_image_block(out, rendition, pictures.next());
+    let write = |held: &Held, entry: &ArchivedEntry, drawn: Option<Drawn<'_>>| {
+        write_text_block(out.item(), held, entry, links);
+        if let Some(drawn) = drawn {
+            write_image_block(out, drawn);
         }
-    }
+    };
+    draw(index, selection, size, write).await;
 }
 
 fn write_text_block(out: &mut Answer, held: &Held, entry: &ArchivedEntry, links: &Links<'_>) {
@@ -351,27 +395,16 @@ pub(crate) fn write_text(
     }
 }
 
-fn write_image_block(
-    out: &mut Answer,
-    rendition: &ArchivedRendition,
-    stored: Option<Result<Bytes, ReadError>>,
-) {
-    match stored {
-        Some(Ok(base64)) => {
-            out.raw(IMAGE_OPEN)
-                .splice(base64)
-                .raw(IMAGE_MIME)
-                .raw(rendition.media_type().as_str())
-                .raw(TEXT_CLOSE);
-        }
-        Some(Err(error)) => {
-            tracing::warn!(detail = Detail::of(&error).for_log(), "a picture could not be read");
-            out.raw(BROKEN_PICTURE);
-        }
-        None => {
-            out.raw(BROKEN_PICTURE);
-        }
-    }
+fn write_image_block(out: &mut Answer, drawn: Drawn<'_>) {
+    match drawn.base64 {
+        Some(base64) => out
+            .raw(IMAGE_OPEN)
+            .splice(base64)
+            .raw(IMAGE_MIME)
+            .raw(drawn.rendition.media_type().as_str())
+            .raw(TEXT_CLOSE),
+        None => out.raw(BROKEN_PICTURE),
+    };
 }
 
 #[cfg(test)]

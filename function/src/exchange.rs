@@ -17,9 +17,10 @@ use crate::desk::{Desk, Wants};
 use crate::exchange::rates::Rates;
 use crate::fault::ToolError;
 use crate::observe::detail::Detail;
-use crate::observe::facts::{Facts, Line};
-use crate::served::index::Index;
+use crate::observe::facts::{Answered, Facts};
+use crate::observe::metrics::Metrics;
 use crate::served::limits::{MAX_ANSWER_BYTES, MAX_STREAMS};
+use crate::served::reading::Reading;
 use crate::served::snapshot::Snapshot;
 use crate::served::state::ArchiveState;
 use crate::text::Answer;
@@ -60,6 +61,10 @@ pub(crate) struct Core {
     pub(crate) rates: Option<Rates>,
     /// Where picture links begin, where that does not depend on the request.
     pub(crate) base: Option<String>,
+    /// Whether tokens are asked for: then no shared cache may keep an answer.
+    pub(crate) is_guarded: bool,
+    /// What is counted, where anybody can see it.
+    pub(crate) metrics: Option<Arc<Metrics>>,
     /// When the process began to serve.
     pub(crate) started: Instant,
     /// The same on the calendar.
@@ -77,6 +82,8 @@ impl Core {
             desk: Desk::default(),
             rates: None,
             base,
+            is_guarded: false,
+            metrics: None,
             started: Instant::now(),
             started_at: SystemTime::now().into(),
             ids: RequestIds::new(),
@@ -88,6 +95,11 @@ impl Core {
     /// Takes a place for one more stream, given back when dropped. Returns `None` when [`MAX_STREAMS`] are open.
     pub(crate) fn stream_place(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.streams).try_acquire_owned().ok()
+    }
+
+    /// Returns how many streams could still be opened.
+    pub(crate) fn free_streams(&self) -> usize {
+        self.streams.available_permits()
     }
 
     /// Ends the streams that would otherwise stay open for good.
@@ -121,10 +133,14 @@ pub(crate) struct Exchange<'a> {
     pub(crate) started: Instant,
     /// What it is answered from. It stays the same to the end, unless the archive turns out to be gone.
     pub(crate) served: Arc<Snapshot>,
+    /// How it reads the archive, if one is open.
+    reading: Option<Reading>,
     /// What the caller's token is good for.
     pub(crate) scope: Scope,
     pub(crate) client: Option<IpAddr>,
     pub(crate) base: Option<Cow<'a, str>>,
+    /// The number of its row in the table of routes, by which it is counted.
+    pub(crate) row: usize,
     pub(crate) facts: Facts,
 }
 
@@ -154,14 +170,17 @@ impl Weighed for Answer {
 impl<'a> Exchange<'a> {
     /// Begins with a request that has just come in.
     pub(crate) fn begin(core: &'a Core, arrival: Arrival) -> Self {
+        let served = core.state.current();
         Self {
             core,
+            reading: served.index().cloned().map(Reading::new),
             id: arrival.id.map_or_else(|| core.ids.next(), |id| given_id(&id)),
             started: Instant::now(),
-            served: core.state.current(),
+            served,
             scope: Scope::Read,
             client: arrival.client,
             base: arrival.base.map(Cow::Owned).or(core.base.as_deref().map(Cow::Borrowed)),
+            row: 0,
             facts: Facts::default(),
         }
     }
@@ -172,8 +191,8 @@ impl<'a> Exchange<'a> {
     }
 
     /// Returns the way to the archive's bytes, if one is open.
-    pub(crate) fn index(&self) -> Option<&Arc<Index>> {
-        self.served.index()
+    pub(crate) fn index(&self) -> Option<&Reading> {
+        self.reading.as_ref()
     }
 
     /// Does what is owed: in its place and time, behind a fence, within the budget of an answer. Should the archive turn
@@ -181,11 +200,11 @@ impl<'a> Exchange<'a> {
     pub(crate) async fn work<T: Owed>(&mut self, wants: Wants, owed: &T) -> Result<T::Done, T::Refused> {
         let desk = &self.core.desk;
         let mut done = desk.run(wants, pin!(owed.work(self))).await;
-        if let Some(index) = self.served.index().filter(|index| index.is_gone()).cloned() {
+        if self.reading.as_ref().is_some_and(Reading::is_gone) {
             done = Box::pin(async {
                 self.core.state.refresh().await;
-                index.look_again();
                 self.served = self.core.state.current();
+                self.reading = self.served.index().cloned().map(Reading::new);
                 desk.run(wants, pin!(owed.work(self))).await
             })
             .await;
@@ -210,11 +229,28 @@ impl<'a> Exchange<'a> {
         (0..more).try_for_each(|_| rates.check(self.client))
     }
 
-    /// Ends with an answer: writes the request's line into the log. `path` is what a request for nothing asked for.
+    /// Counts a fault of the tool called `tool`.
+    pub(crate) fn count_fault(&self, tool: &'static str, fault: &ToolError) {
+        if let Some(metrics) = &self.core.metrics {
+            metrics.failed(tool, fault.code());
+        }
+    }
+
+    /// Ends with an answer: counts the request and writes its line into the log. `path` is what a request for nothing
+    /// asked for.
     pub(crate) fn close(&self, status: u16, bytes: usize, path: Option<&str>) {
-        let archive = self.served.loaded().and_then(|loaded| loaded.digest.get(..16));
-        let line = Line { request: &self.id, status, bytes, started: self.started, archive, path };
-        self.facts.write(&line);
+        let (metrics, is_logged) = (&self.core.metrics, Facts::are_wanted());
+        if metrics.is_none() && !is_logged {
+            return;
+        }
+        let took = self.started.elapsed();
+        if let Some(metrics) = metrics {
+            metrics.answered(self.row, self.facts.outcome(status), took);
+        }
+        if is_logged {
+            let archive = self.served.loaded().and_then(|loaded| loaded.digest.get(..16));
+            self.facts.write(&Answered { request: &self.id, status, bytes, took, archive, path });
+        }
     }
 }
 

@@ -171,7 +171,7 @@ impl ToolError {
     pub(crate) fn sentence(&self, request_id: &str) -> String {
         match self {
             Self::ToolNotFound => "その名前のツールはありません。".to_owned(),
-            Self::ToolDisabled => "このツールは運用者が停止しています。".to_owned(),
+            Self::ToolDisabled => "このツールは運営者が停止しています。".to_owned(),
             Self::Validation { field, expected, received, constraint } => match *constraint {
                 "unknown" => format!("引数 {field} は受け付けていません。{expected}"),
                 "required" => format!("引数 {field} が必要です。{expected}"),

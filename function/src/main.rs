@@ -61,11 +61,11 @@ enum Door {
 }
 
 fn main() -> ExitCode {
-    // Lambda starts the program without arguments; whoever names a door gets it there too.
+    // Lambda starts the program without arguments; a door that is named is opened there too.
     let on_lambda = door::lambda::is_here() && std::env::args_os().len() <= 1;
     match if on_lambda { start_on_lambda() } else { start(&Arguments::parse()) } {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads our output has read enough.
+        // The reader of our output has read enough.
         Err(error)
             if error
                 .downcast_ref()
@@ -74,8 +74,10 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            log::flush();
-            let _ = writeln!(io::stderr(), "error: {error:#}");
+            // Where nobody reads the log, nobody reads this, and it would wait for that.
+            if log::flush() {
+                let _ = writeln!(io::stderr(), "error: {error:#}");
+            }
             ExitCode::from(2)
         }
     }
@@ -127,15 +129,12 @@ fn start_on_lambda() -> anyhow::Result<()> {
 
 async fn serve(config: &Config) -> anyhow::Result<()> {
     let server = app::Server::start(config).await?;
-    // Claude Desktop starts programs in a directory of its own: a path must be absolute.
-    let archive = config.archive.as_ref().map(|location| {
-        let path = location.local_path().and_then(|path| path.canonicalize().ok());
-        path.map_or_else(|| location.to_string(), |path| path.display().to_string())
-    });
-    // Whoever reads the address may stop the server at once.
+    let archive = config.archive.as_ref().map(ToString::to_string);
+    // The program that reads the address may stop the server at once.
     let stop = door::local::stop_requested();
     writeln!(io::stdout(), "{}", server.url())?;
-    app::write_connection_help(&mut io::stderr(), &server.url(), archive.as_deref())?;
+    let asks_for_tokens = !config.tokens.is_empty();
+    app::write_connection_help(&mut io::stderr(), &server.url(), asks_for_tokens, archive.as_deref())?;
     server.serve(stop).await;
     Ok(())
 }

@@ -18,8 +18,8 @@ use crate::mcp::error::RpcError;
 use crate::mcp::methods::{Kind, Method};
 use crate::mcp::subscriptions::Subscription;
 use crate::served::limits::{MAX_ANSWER_BYTES, MAX_BATCH_MESSAGES};
-use crate::text::Answer;
-use crate::tools::{self, Tool};
+use crate::text::{Answer, Open, field};
+use crate::tools::{self, Tool, write_text_block};
 
 /// What to send back.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Reply {
 
     fn error(error: &RpcError, id: Option<&str>) -> Self {
         let mut answer = Answer::default();
-        answer.raw(&error.to_json(id));
+        answer.value(&error.to_json(id));
         Self::new(error.status, Some(answer))
     }
 }
@@ -206,20 +206,24 @@ impl<'a> Asked<'a> {
         Wants { place: self.method.reads, time_limit: None }
     }
 
-    fn begin(&self) -> Answer {
+    /// Begins with a message and its result, both still open.
+    fn begin(&self) -> (Answer, [Open; 2]) {
         let mut out = Answer::default();
-        out.raw(r#"{"jsonrpc":"2.0","id":"#).raw(self.request.id).raw(r#","result":{"#);
+        let message = out.open_object();
+        field!(out, "jsonrpc": "2.0");
+        field!(out, "id").value(self.request.id);
+        let result = field!(out, "result").open_object();
         if self.era.is_modern() {
-            out.raw(r#""resultType":"complete","#);
+            field!(out, "resultType": "complete");
         }
-        out
+        (out, [result, message])
     }
 
-    fn end(&self, x: &Exchange<'_>, out: &mut Answer) {
+    fn end(&self, x: &Exchange<'_>, out: &mut Answer, [result, message]: [Open; 2]) {
         if self.era.is_modern() {
-            out.raw(&x.served.prepared().stamp);
+            out.fields(&x.served.prepared().stamp);
         }
-        out.raw("}}");
+        out.close(result).close(message);
     }
 
     /// Answers with what a failure becomes: a tool's is a result that the model can act on, all others are errors.
@@ -232,11 +236,14 @@ impl<'a> Asked<'a> {
         };
         x.facts.error = Some(fault.code());
         fault.report(x.facts.tool, &x.id);
+        if let Some(tool) = self.tool {
+            x.count_fault(tool.name, &fault);
+        }
         if self.tool.is_some() && !matches!(fault, ToolError::Authorization | ToolError::Panicked) {
-            let mut out = self.begin();
-            let sentence = fault.sentence(&x.id);
-            out.raw(r#""isError":true,"content":[{"type":"text","text":"#).string(&sentence).raw("}]");
-            self.end(x, &mut out);
+            let (mut out, open) = self.begin();
+            field!(out, "isError").boolean(true);
+            field!(out, "content").array([fault.sentence(&x.id)], |out, text| write_text_block(out, &text));
+            self.end(x, &mut out, open);
             return Reply::new(200, Some(out));
         }
         let reply = refuse(x, &error::of_fault(&fault, &x.id.clone()), id);
@@ -254,7 +261,7 @@ impl Owed for Asked<'_> {
     type Refused = Refused;
 
     async fn work(&self, x: &mut Exchange<'_>) -> Result<Answer, Refused> {
-        let mut out = self.begin();
+        let (mut out, open) = self.begin();
         match self.tool {
             Some(tool) => {
                 let arguments = self.request.params.arguments.members();
@@ -262,7 +269,7 @@ impl Owed for Asked<'_> {
             }
             None => self.method.answer(x, self.request, self.era, &mut out).await?,
         }
-        self.end(x, &mut out);
+        self.end(x, &mut out, open);
         Ok(out)
     }
 }
@@ -293,7 +300,7 @@ async fn answer_batch(
         return Reply { then: Then::ComeBack(seconds), ..reply };
     }
     let mut answers = Answer::default();
-    answers.raw("[");
+    let list = answers.open_array();
     let mut any = false;
     for message in messages {
         let read = message::read(message.get());
@@ -311,15 +318,15 @@ async fn answer_batch(
         if answers.len() + answer.len() + 2 > MAX_ANSWER_BYTES {
             let id = if let Ok(Incoming::Request(request)) = &read { Some(request.id) } else { None };
             answer = Answer::default();
-            answer.raw(&error::batch_too_large().to_json(id));
+            answer.value(&error::batch_too_large().to_json(id));
         }
-        answers.raw(if any { "," } else { "" }).append(answer);
+        answers.item().append(answer);
         any = true;
     }
     x.facts.method = "batch";
     if !any {
         return Reply::accepted();
     }
-    answers.raw("]");
+    answers.close(list);
     Reply::new(200, Some(answers))
 }

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use crate::fault::HANDLING;
 use crate::served::snapshot::DEFAULT_TITLE;
-use crate::tools::{Kind, Parameter, TOOLS};
+use crate::tools::TOOLS;
+use crate::tools::arguments::{Kind, Parameter};
 
 pub use crate::config::write_markdown as write_settings_markdown;
 
@@ -38,13 +39,13 @@ pub fn write_tools_markdown(out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{}\n", tool.description.replace("{title}", DEFAULT_TITLE))?;
         let tags = tool.tags.join("、");
         writeln!(out, "Version {}, category `{}`, tags {tags}.", tool.version, tool.category)?;
-        writeln!(out, "{}\n", availability(tool.needs_index, tool.pictures))?;
-        if tool.parameters.is_empty() {
+        writeln!(out, "{}\n", availability(tool.needs_index(), tool.pictures))?;
+        if tool.arguments.parameters.is_empty() {
             writeln!(out, "No arguments.\n")?;
         } else {
             writeln!(out, "| argument | values | default | meaning |")?;
             writeln!(out, "|---|---|---|---|")?;
-            tool.parameters.iter().try_for_each(|parameter| write_parameter(out, parameter))?;
+            tool.arguments.parameters.iter().try_for_each(|parameter| write_parameter(out, parameter))?;
             writeln!(out)?;
         }
         writeln!(out, "```json")?;

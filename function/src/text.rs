@@ -1,5 +1,6 @@
-//! Answers as they are written.
+//! Answers as they are written, and the shapes they have.
 
 mod answer;
+pub(crate) mod schema;
 
-pub(crate) use answer::{Answer, AnswerBuf};
+pub(crate) use answer::{Answer, AnswerBuf, Open, field};

@@ -1,13 +1,14 @@
 //! The registry: the one place tools live.
 //!
-//! A tool is one definition. Its input schema, the parsing of its arguments, its entry in `tools/list`, its page in
-//! the HTTP view and its chapter in the reference all come from that.
+//! A tool is one file and one row of [`TOOLS`]. Its input schema, the reading of its arguments, its entry in
+//! `tools/list`, its page in the HTTP view and its chapter in the reference all come from that.
 
 pub(crate) mod arguments;
 mod get_poem;
 mod get_wakashu_ranking;
 mod index_status;
 mod list_rounds;
+pub(crate) mod ranks;
 pub(crate) mod rounds;
 mod search_poems;
 
@@ -17,13 +18,15 @@ pub(crate) use list_rounds::write_round as list_rounds_row;
 use std::future::Future;
 use std::pin::Pin;
 
+use wakashu_wire::Members;
+
 use crate::exchange::{Exchange, Scope};
 use crate::fault::ToolError;
+use crate::served::reading::Reading;
 use crate::served::snapshot::Snapshot;
-use crate::text::Answer;
-use crate::tools::arguments::Arguments;
-use wakashu_archive::MAX_RANK;
-use wakashu_wire::Members;
+use crate::text::schema::{Dialect, Schema};
+use crate::text::{Answer, field};
+use crate::tools::arguments::{Kind, Parameter, Table};
 
 /// A tool.
 #[derive(Debug)]
@@ -42,88 +45,63 @@ pub(crate) struct Tool {
     pub tags: &'static [&'static str],
     /// Argument objects that work, as JSON.
     pub examples: &'static [&'static str],
-    /// Whether it answers only while an index is loaded.
-    pub needs_index: bool,
     /// What a token must be good for.
     pub needs: Scope,
-    /// The arguments.
-    pub parameters: &'static [Parameter],
+    /// What it is given.
+    pub arguments: Table,
     /// Whether its answers carry pictures. Those have no structured part: several clients then drop the pictures.
     pub pictures: bool,
-    /// JSON Schema of the data: of the structured part where there is one, else of what the HTTP view calls raw.
-    pub data_schema: &'static str,
+    /// The shape of the data: of the structured part where there is one, else of what the HTTP view calls raw.
+    pub data: Schema,
     run: Run,
 }
 
-type Run = for<'a> fn(Call<'a>, &'a mut Answer) -> Work<'a>;
+/// What a tool does: it reads its arguments and writes the form that was asked for.
+#[derive(Debug)]
+enum Run {
+    /// With or without an index.
+    Always(for<'a> fn(Call<'a>, &'a mut Answer) -> Work<'a>),
+    /// From an index, and not without one.
+    FromIndex(for<'a> fn(Call<'a>, &'a Reading, &'a mut Answer) -> Work<'a>),
+}
 
 /// A tool at work.
 pub(crate) type Work<'a> = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>;
-
-/// An argument of a tool.
-#[derive(Debug)]
-pub(crate) struct Parameter {
-    /// Its name.
-    pub name: &'static str,
-    /// What values it takes.
-    pub kind: Kind,
-    /// What well-formed texts look like, as a regular expression; a hint for forms, the tool itself decides.
-    pub pattern: Option<&'static str>,
-    /// What the model reads about it.
-    pub description: &'static str,
-    /// The value when it is left out, as JSON; an argument without one is optional or required.
-    pub default: Option<&'static str>,
-    /// Whether it must be given.
-    pub required: bool,
-}
-
-/// The values a parameter takes.
-#[derive(Debug)]
-pub(crate) enum Kind {
-    /// Text of at most this many characters.
-    Text {
-        /// The limit.
-        max_characters: usize,
-    },
-    /// One of these words.
-    Choice(&'static [&'static str]),
-    /// A rank: a whole number, also as readers write it (`1位`).
-    Rank,
-    /// A whole number within bounds.
-    Integer {
-        /// The smallest.
-        minimum: u64,
-        /// The largest.
-        maximum: u64,
-    },
-}
-
-impl Kind {
-    /// Returns the smallest and the largest whole number.
-    pub(crate) fn bounds(&self) -> (u64, u64) {
-        match *self {
-            Self::Integer { minimum, maximum } => (minimum, maximum),
-            Self::Rank => (1, u64::from(MAX_RANK)),
-            Self::Text { .. } | Self::Choice(_) => (0, 0),
-        }
-    }
-}
 
 /// One call of a tool, with everything it may look at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call<'a> {
     /// The archive's state when the request came in; one call sees one archive.
     pub snapshot: &'a Snapshot,
-    /// The arguments, parsed and complete.
-    pub arguments: &'a Arguments<'a>,
+    /// The arguments, as they were given.
+    pub given: &'a Members<'a>,
     /// Where pictures can be had over HTTP, without a slash at the end; unknown on stdio.
     pub picture_base: Option<&'a str>,
     /// What to write.
     pub form: Form,
 }
 
+impl Call<'_> {
+    /// Writes a text for readers and the same as data, in the form that was asked for.
+    fn write(&self, out: &mut Answer, text: &str, data: impl FnOnce(&mut Answer)) {
+        if self.form == Form::Result {
+            field!(out, "content").array([text], write_text_block);
+            field!(out, "structuredContent");
+        }
+        out.object(data);
+    }
+}
+
+/// Writes a text as a block of an answer's content.
+pub(crate) fn write_text_block(out: &mut Answer, text: &str) {
+    out.object(|out| {
+        field!(out, "type": "text");
+        field!(out, "text").string(text);
+    });
+}
+
 /// All tools, in the order they are listed. The one without arguments comes first.
-pub(crate) static TOOLS: [&Tool; 5] = [
+pub(crate) static TOOLS: &[&Tool] = &[
     &index_status::TOOL,
     &list_rounds::TOOL,
     &get_wakashu_ranking::TOOL,
@@ -134,97 +112,110 @@ pub(crate) static TOOLS: [&Tool; 5] = [
 /// Finds a tool by name.
 #[must_use]
 pub(crate) fn find(name: &str) -> Option<&'static Tool> {
-    TOOLS.into_iter().find(|tool| tool.name == name)
+    TOOLS.iter().copied().find(|tool| tool.name == name)
 }
 
 impl Tool {
+    /// Tells whether the tool answers only while an index is loaded.
+    pub(crate) fn needs_index(&self) -> bool {
+        matches!(self.run, Run::FromIndex(_))
+    }
+
     /// Tells why the tool cannot be called now, if it cannot.
     pub(crate) fn unavailable(&self, x: &Exchange<'_>) -> Option<ToolError> {
         if x.core.state.is_off(self.name) {
             return Some(ToolError::ToolDisabled);
         }
-        (self.needs_index && x.index().is_none())
-            .then(|| ToolError::IndexUnavailable { configured: x.served.is_configured() })
+        (self.needs_index() && x.index().is_none()).then(|| without_index(x))
     }
 
     /// Calls the tool: the one way, for every view. It writes what `form` says into `out`.
     pub(crate) async fn call(
         &self,
         x: &Exchange<'_>,
-        arguments: &Members<'_>,
+        given: &Members<'_>,
         form: Form,
         out: &mut Answer,
     ) -> Result<(), ToolError> {
         if !x.scope.covers(self.needs) {
             return Err(ToolError::Authorization);
         }
-        if let Some(error) = self.unavailable(x) {
-            return Err(error);
+        if x.core.state.is_off(self.name) {
+            return Err(ToolError::ToolDisabled);
         }
-        let arguments = Arguments::parse(self, arguments)?;
-        let call = Call { snapshot: &x.served, arguments: &arguments, picture_base: x.base(), form };
-        (self.run)(call, out).await
+        let call = Call { snapshot: &x.served, given, picture_base: x.base(), form };
+        match self.run {
+            Run::Always(run) => run(call, out).await,
+            Run::FromIndex(run) => run(call, x.index().ok_or_else(|| without_index(x))?, out).await,
+        }
     }
 
     /// Writes the tool as `tools/list` shows it.
     pub(crate) fn write_listing(&self, out: &mut Answer, collection_title: &str) {
-        out.raw(r#"{"name":"#).string(self.name).raw(r#","title":"#).string(self.title);
-        out.raw(r#","description":"#).string(&self.description.replace("{title}", collection_title));
-        out.raw(r#","inputSchema":"#);
-        self.write_input_schema(out);
-        if !self.pictures {
-            out.raw(r#","outputSchema":"#).raw(self.data_schema);
-        }
-        out.raw(r#","annotations":{"title":"#).string(self.title);
-        out.raw(
-            r#","readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}"#,
-        );
+        out.object(|out| {
+            field!(out, "name").string(self.name);
+            field!(out, "title").string(self.title);
+            field!(out, "description").string(&self.description.replace("{title}", collection_title));
+            self.write_input_schema(field!(out, "inputSchema"));
+            if !self.pictures {
+                self.data.write(field!(out, "outputSchema"), Dialect::JsonSchema);
+            }
+            field!(out, "annotations").object(|out| {
+                field!(out, "title").string(self.title);
+                field!(out, "readOnlyHint").boolean(true);
+                field!(out, "destructiveHint").boolean(false);
+                field!(out, "idempotentHint").boolean(true);
+                field!(out, "openWorldHint").boolean(false);
+            });
+        });
     }
 
     /// Writes the JSON Schema of the arguments.
     pub(crate) fn write_input_schema(&self, out: &mut Answer) {
-        out.raw(r#"{"type":"object","additionalProperties":false"#);
-        let mut required = self.parameters.iter().filter(|parameter| parameter.required).peekable();
-        if required.peek().is_some() {
-            out.raw(r#","required":["#);
-            for (at, parameter) in required.enumerate() {
-                out.raw(if at == 0 { "" } else { "," }).string(parameter.name);
+        let parameters = self.arguments.parameters;
+        out.object(|out| {
+            field!(out, "type": "object");
+            field!(out, "additionalProperties").boolean(false);
+            let mut required = parameters.iter().filter(|parameter| parameter.required).peekable();
+            if required.peek().is_some() {
+                field!(out, "required").strings(required.map(|parameter| parameter.name));
             }
-            out.raw("]");
-        }
-        // There even without arguments: some clients cannot do without.
-        out.raw(r#","properties":{"#);
-        for (at, parameter) in self.parameters.iter().enumerate() {
-            out.raw(if at == 0 { "" } else { "," }).string(parameter.name).raw(":");
-            parameter.write_schema(out);
-        }
-        out.raw("}}");
+            // There even without arguments: some clients cannot do without.
+            field!(out, "properties").object(|out| {
+                for parameter in parameters {
+                    parameter.write_schema(out.field_called(parameter.name));
+                }
+            });
+        });
     }
+}
+
+fn without_index(x: &Exchange<'_>) -> ToolError {
+    ToolError::IndexUnavailable { configured: x.served.is_configured() }
 }
 
 impl Parameter {
     fn write_schema(&self, out: &mut Answer) {
-        match self.kind {
-            Kind::Text { max_characters } => {
-                out.raw(r#"{"type":"string","maxLength":"#).number(max_characters as u64);
-            }
-            Kind::Choice(words) => {
-                out.raw(r#"{"type":"string","enum":["#);
-                for (at, word) in words.iter().enumerate() {
-                    out.raw(if at == 0 { "" } else { "," }).string(word);
+        out.object(|out| {
+            field!(out, "type").string(self.kind.type_name());
+            match self.kind {
+                Kind::Text { max_characters } => {
+                    field!(out, "maxLength").number(max_characters as u64);
                 }
-                out.raw("]");
+                Kind::Choice(words) => {
+                    field!(out, "enum").strings(words);
+                }
+                Kind::Rank | Kind::Integer { .. } => {
+                    let (minimum, maximum) = self.kind.bounds();
+                    field!(out, "minimum").number(minimum);
+                    field!(out, "maximum").number(maximum);
+                }
             }
-            Kind::Rank | Kind::Integer { .. } => {
-                let (minimum, maximum) = self.kind.bounds();
-                out.raw(r#"{"type":"integer","minimum":"#).number(minimum);
-                out.raw(r#","maximum":"#).number(maximum);
+            if let Some(default) = self.default {
+                field!(out, "default").value(default);
             }
-        }
-        if let Some(default) = self.default {
-            out.raw(r#","default":"#).raw(default);
-        }
-        out.raw(r#","description":"#).string(self.description).raw("}");
+            field!(out, "description").string(self.description);
+        });
     }
 }
 
@@ -251,18 +242,14 @@ pub(crate) fn check() -> Result<(), Vec<String>> {
         if tool.description.is_empty() || tool.title.is_empty() {
             problems.push(format!("tool `{}`: title and description must be there", tool.name));
         }
-        let defaults = tool.parameters.iter().filter_map(|parameter| parameter.default);
-        let mut schema = Answer::default();
-        tool.write_input_schema(&mut schema);
-        let schema = schema.into_text();
-        for json in defaults.chain([tool.data_schema, schema.as_str()]) {
-            if serde_json::from_str::<serde::de::IgnoredAny>(json).is_err() {
-                problems.push(format!("tool `{}`: a schema or default is not valid JSON", tool.name));
+        for default in tool.arguments.parameters.iter().filter_map(|parameter| parameter.default) {
+            if serde_json::from_str::<serde::de::IgnoredAny>(default).is_err() {
+                problems.push(format!("tool `{}`: the default {default} is not valid JSON", tool.name));
             }
         }
         for example in tool.examples {
             let members = serde_json::from_str(example).ok().and_then(Members::read);
-            if members.is_none_or(|members| Arguments::parse(tool, &members).is_err()) {
+            if members.is_none_or(|members| (tool.arguments.check)(&members).is_err()) {
                 problems.push(format!(
                     "tool `{}`: the example {example} does not fit its own parameters",
                     tool.name
@@ -282,6 +269,7 @@ mod tests {
 
     #[test]
     fn the_tool_without_arguments_is_listed_first() {
-        assert!(super::TOOLS[0].parameters.is_empty() && !super::TOOLS[0].needs_index);
+        let first = super::TOOLS[0];
+        assert!(first.arguments.parameters.is_empty() && !first.needs_index());
     }
 }

@@ -6,13 +6,11 @@ mod fields;
 mod listing;
 mod openapi;
 
-use std::time::{Instant, SystemTime};
-
-use wakashu_storage::Timestamp;
+use std::time::Instant;
 
 use crate::exchange::Exchange;
 use crate::fault::{Received, ToolError};
-use crate::text::Answer;
+use crate::text::{Answer, field};
 
 /// What is asked of the view.
 #[derive(Debug, Clone, Copy)]
@@ -67,13 +65,15 @@ pub(crate) fn failure(
 ) -> Reply {
     x.facts.error = Some(error.code());
     let mut out = Answer::default();
-    out.raw(r#"{"success":false,"error":"#).string(&error.sentence(&x.id));
-    out.raw(r#","code":"#).string(error.code()).raw(r#","details":"#);
-    write_details(&mut out, error, &x.id);
-    if let Some(started) = started {
-        write_time(&mut out, started);
-    }
-    out.raw("}");
+    out.object(|out| {
+        field!(out, "success").boolean(false);
+        field!(out, "error").string(&error.sentence(&x.id));
+        field!(out, "code").string(error.code());
+        field!(out, "details").object(|out| write_details(out, error, &x.id));
+        if let Some(started) = started {
+            write_time(out, started);
+        }
+    });
     let retry_after = match error {
         ToolError::RateLimited { retry_after_seconds } => Some(*retry_after_seconds),
         _ => None,
@@ -89,34 +89,30 @@ pub(crate) fn refused_body(expected: &str) -> ToolError {
 fn write_details(out: &mut Answer, error: &ToolError, request_id: &str) {
     match error {
         ToolError::Validation { field, expected, received, constraint } => {
-            out.raw(r#"{"field":"#).string(field).raw(r#","constraint":"#).string(constraint);
-            out.raw(r#","expected":"#).string(expected);
-            out.raw(r#","received":"#).string(received.as_str()).raw("}");
+            field!(out, "field").string(field);
+            field!(out, "constraint").string(constraint);
+            field!(out, "expected").string(expected);
+            field!(out, "received").string(received.as_str());
         }
         ToolError::NotFound { operation, resource_type, resource_id, .. } => {
-            out.raw(r#"{"operation":"#).string(operation).raw(r#","resourceType":"#).string(resource_type);
-            out.raw(r#","resourceId":"#).string(resource_id).raw("}");
+            field!(out, "operation").string(operation);
+            field!(out, "resourceType").string(resource_type);
+            field!(out, "resourceId").string(resource_id);
         }
         ToolError::RateLimited { retry_after_seconds } => {
-            out.raw(r#"{"retryAfterSeconds":"#).number(*retry_after_seconds).raw("}");
+            field!(out, "retryAfterSeconds").number(*retry_after_seconds);
         }
         ToolError::Execution(_) | ToolError::Internal(_) | ToolError::Panicked => {
-            out.raw(r#"{"requestId":"#).string(request_id).raw("}");
+            field!(out, "requestId").string(request_id);
         }
         ToolError::IndexUnavailable { configured } => {
-            out.raw(if *configured { r#"{"configured":true}"# } else { r#"{"configured":false}"# });
+            field!(out, "configured").boolean(*configured);
         }
-        _ => {
-            out.raw("{}");
-        }
+        _ => {}
     }
 }
 
 /// Writes how long a call took, in milliseconds.
 fn write_time(out: &mut Answer, started: Instant) {
-    out.raw(&format!(r#","executionTime":{:.3}"#, started.elapsed().as_secs_f64() * 1_000.0));
-}
-
-fn write_timestamp(out: &mut Answer) {
-    out.raw(r#","timestamp":"#).string(&Timestamp::from(SystemTime::now()).to_string());
+    field!(out, "executionTime").thousandths(started.elapsed().as_secs_f64() * 1_000.0);
 }

@@ -9,6 +9,7 @@ mod body;
 mod conditional;
 mod events;
 mod health;
+mod metrics;
 mod pictures;
 mod refusal;
 mod reply;
@@ -71,7 +72,8 @@ impl App {
 
     /// Asks for one of `tokens`, where there are any.
     #[must_use]
-    pub fn with_tokens(self, tokens: Vec<Token>) -> Self {
+    pub fn with_tokens(mut self, tokens: Vec<Token>) -> Self {
+        self.core.is_guarded = !tokens.is_empty();
         Self { tokens, ..self }
     }
 
@@ -89,8 +91,12 @@ impl App {
         B: http_body::Body<Data = Bytes>,
     {
         let (parts, body) = request.into_parts();
-        let route = routes::find(parts.uri.path());
+        let (mut row, mut route) = routes::find(parts.uri.path());
+        if route.to == Endpoint::Metrics && self.core.metrics.is_none() {
+            (row, route) = routes::nowhere();
+        }
         let mut x = Exchange::begin(&self.core, arrival);
+        x.row = row;
         x.facts.method = route.name;
         let replied = {
             let replying = pin!(self.reply(&mut x, route, &parts, body));
@@ -106,7 +112,8 @@ impl App {
     /// Refuses what a door could not make a request of.
     pub(crate) fn refuse_unreadable(&self, arrival: Arrival, problem: &'static str) -> Response<Payload> {
         let mut x = Exchange::begin(&self.core, arrival);
-        let route = routes::find("");
+        let (row, route) = routes::nowhere();
+        x.row = row;
         x.facts.method = route.name;
         x.facts.error = Some("EVENT");
         let (parts, ()) = Request::new(()).into_parts();
@@ -162,6 +169,7 @@ impl App {
         let asked = match route.to {
             Endpoint::Health => return health::answer(x, 200),
             Endpoint::Ready => return health::answer(x, 503),
+            Endpoint::Metrics => return metrics::answer(x),
             Endpoint::Picture => return pictures::answer(x, route, parts).await,
             Endpoint::Moved => return moved(parts),
             Endpoint::Mcp | Endpoint::Missing => return Refusal::Missing.in_form(x, route.form),

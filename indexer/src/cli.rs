@@ -3,9 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::report::Colour;
+use crate::words::{self, Language};
 
 /// Turns a folder of poems and pictures into a wakashu archive, and looks into archives.
 #[derive(Debug, Parser)]
@@ -22,9 +23,18 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
-    /// How to talk about it.
+    /// How much to say, and how.
     #[command(flatten)]
     pub talk: Talk,
+}
+
+impl Cli {
+    /// Reads the arguments of this process, or ends it with help in `language` or with what is wrong with them.
+    #[must_use]
+    pub fn read(language: Language) -> Self {
+        let matches = words::help::translated(Self::command(), language).get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
 }
 
 /// How the program talks.
@@ -39,6 +49,21 @@ pub struct Talk {
     /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: Colour,
+    /// The language of problems and summaries [default: WAKASHU_LANGUAGE, or the system's]
+    #[arg(long, global = true, value_name = "LANGUAGE")]
+    pub language: Option<Language>,
+}
+
+/// How findings are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Format {
+    /// For people: findings on stderr, the verdict on stdout.
+    #[default]
+    Text,
+    /// One JSON object on stdout.
+    Json,
+    /// Annotations of a GitHub workflow on stdout, and everything in the job's summary.
+    Github,
 }
 
 /// The verbs.
@@ -237,10 +262,13 @@ impl PictureArguments {
 #[command(after_help = "\
 An archive: marks, hash tree, every page, every span, every picture decoded. Goes on after the first finding.
 A collection: names, texts, periods and the headers of pictures; with --deep every picture is decoded.
+With --fix, names and texts of a collection are put right where that needs no guess. What is replaced is kept in the
+same directory under a name that begins with a dot.
 
 Examples:
   wakashu-indexer check out/<digest>.wakashu
   wakashu-indexer check wakashu_dir --strict
+  wakashu-indexer check wakashu_dir --fix --dry-run
   wakashu-indexer check wakashu_dir --deep --json")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct CheckArguments {
@@ -250,9 +278,18 @@ pub struct CheckArguments {
     /// Treat warnings as errors
     #[arg(long)]
     pub strict: bool,
-    /// Print one JSON object on stdout: what was checked, what was not, and the findings
-    #[arg(long)]
+    /// How to write the findings
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: Format,
+    /// Print one JSON object on stdout: what was checked, what was not, and the findings; the same as --format json
+    #[arg(long, conflicts_with = "format")]
     pub json: bool,
+    /// Put right what needs no guess, and show what was changed
+    #[arg(long)]
+    pub fix: bool,
+    /// With --fix: show what would be changed, and change nothing
+    #[arg(long, requires = "fix")]
+    pub dry_run: bool,
     /// Decode the pictures of a collection in full (those of an archive always are)
     #[arg(long)]
     pub deep: bool,
@@ -265,6 +302,14 @@ pub struct CheckArguments {
     /// Number of worker threads [default: one per processor]
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
+}
+
+impl CheckArguments {
+    /// Returns how findings are written.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
 }
 
 /// Arguments of `show`.

@@ -13,6 +13,9 @@ use std::sync::Arc;
 
 use wakashu_storage::{Location, ReadStore, Store};
 
+use crate::words::Remark;
+use crate::words::talk::failure;
+
 /// How a verb ended, when it could run at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -35,27 +38,27 @@ impl Status {
 
 /// Returns what to do next about an error that kept a verb from running, where there is something to say.
 #[must_use]
-pub fn hint_of(error: &anyhow::Error) -> Option<String> {
+pub fn hint_of(error: &anyhow::Error) -> Option<Remark> {
     if error.is::<crate::output::OutputError>() {
-        return Some("make the directory first, end it with `/`, or name a `.wakashu` file".to_owned());
+        return Some(failure::output());
     }
     if error.is::<wakashu_archive::ParseHashError>() {
-        return Some("`wakashu-indexer history` lists the versions with their digests".to_owned());
+        return Some(failure::digest());
     }
     if let Some(error) = error.downcast_ref::<wakashu_storage::StorageError>() {
-        return error.hint().map(str::to_owned);
+        return error.hint().map(failure::other);
     }
     let kind =
         error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind)?;
     match kind {
-        std::io::ErrorKind::NotFound => Some("look at the path; nothing is there".to_owned()),
-        std::io::ErrorKind::PermissionDenied => Some("look at the permissions".to_owned()),
-        std::io::ErrorKind::StorageFull => Some("the disk is full".to_owned()),
+        std::io::ErrorKind::NotFound => Some(failure::nothing_there()),
+        std::io::ErrorKind::PermissionDenied => Some(failure::permissions()),
+        std::io::ErrorKind::StorageFull => Some(failure::disk_full()),
         _ => None,
     }
 }
 
-/// Returns what waits for the network and for timers: storage and the preview's server.
+/// Builds the Tokio runtime, for storage and the preview's server.
 pub(crate) fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
 }

@@ -3,7 +3,9 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use wakashu_archive::{ContentHash, EntryDraft, MAX_STORED_PICTURE_BYTES, RenditionDraft};
+use wakashu_archive::{
+    ContentHash, EntryDraft, MAX_KEY_BYTES, MAX_STORED_PICTURE_BYTES, RenditionDraft, SearchKey,
+};
 
 use crate::picture::{self, Cache, Damage, Encoded, Origin, Renditions, Settings, Source};
 use crate::pipeline::Budget;
@@ -11,6 +13,7 @@ use crate::problem::{Problem, Severity};
 use crate::root::Root;
 use crate::walk::text_data::{self, MAX_TEXT_FILE_BYTES};
 use crate::walk::{EntryPlan, InputFile, RoundPlan};
+use crate::words::pictures as words;
 
 /// How closely pictures are looked at.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +54,8 @@ impl EntryReader<'_> {
     pub(crate) fn load(&self, round: &RoundPlan, plan: &EntryPlan) -> Loaded {
         let directory = plan.path(round);
         let mut loaded = Loaded::default();
-        let mut draft = if plan.has_text { self.load_text(&directory, plan, &mut loaded) } else { None };
+        let text = plan.text.as_deref();
+        let mut draft = text.and_then(|name| self.load_text(&directory, name, plan.rank, &mut loaded));
         for name in &plan.pictures {
             let renditions = self.load_picture(&directory, name, &mut loaded);
             if let (Some(draft), Some(renditions)) = (&mut draft, renditions) {
@@ -64,30 +68,41 @@ impl EntryReader<'_> {
         loaded
     }
 
-    fn load_text(&self, directory: &Path, plan: &EntryPlan, loaded: &mut Loaded) -> Option<EntryDraft> {
-        let path = directory.join(plan.text_name());
-        let read = self.root.read(&path, MAX_TEXT_FILE_BYTES).map_err(|fault| vec![fault]);
-        let parsed = read.and_then(|bytes| {
-            loaded.inputs.push(input(&path, ContentHash::of(&bytes), &bytes));
-            text_data::parse(&bytes, plan.rank)
-        });
-        match parsed {
-            Ok(draft) => Some(draft),
-            Err(faults) => {
-                let problem =
-                    |fault: crate::walk::json::Fault| Problem::error(&path, fault.message).hint(fault.hint);
-                loaded.problems.extend(faults.into_iter().map(problem));
-                None
+    fn load_text(
+        &self,
+        directory: &Path,
+        name: &OsStr,
+        rank: u32,
+        loaded: &mut Loaded,
+    ) -> Option<EntryDraft> {
+        let path = directory.join(name);
+        let bytes = match self.root.read(&path, MAX_TEXT_FILE_BYTES) {
+            Ok(bytes) => bytes,
+            Err(wording) => {
+                loaded.problems.push(Problem::error(&path, wording));
+                return None;
             }
+        };
+        let hash = ContentHash::of(&bytes);
+        loaded.inputs.push(input(&path, hash, &bytes));
+        let parsed = text_data::parse(&bytes, rank);
+        let problems = parsed.faults.into_iter().map(|fault| Problem::of(&path, fault, hash));
+        loaded.problems.extend(problems);
+        if let Some(field) = parsed.value.as_ref().and_then(cut_short) {
+            loaded.problems.push(Problem::warning(
+                &path,
+                crate::words::texts::key_cut_short(field, MAX_KEY_BYTES >> 10),
+            ));
         }
+        parsed.value
     }
 
     fn load_picture(&self, directory: &Path, name: &OsStr, loaded: &mut Loaded) -> Option<Renditions> {
         let path = directory.join(name);
         let bytes = match self.root.read(&path, MAX_STORED_PICTURE_BYTES) {
             Ok(bytes) => bytes,
-            Err(fault) => {
-                loaded.problems.push(Problem::error(&path, fault.message).hint(fault.hint));
+            Err(wording) => {
+                loaded.problems.push(Problem::error(&path, wording));
                 return None;
             }
         };
@@ -96,14 +111,14 @@ impl EntryReader<'_> {
         match self.look_at(&source) {
             Ok(look) => {
                 if let Some(damage) = look.damage {
-                    loaded.problems.push(Problem::warning(&path, damage.message()).hint(damage.hint()));
+                    loaded.problems.push(Problem::warning(&path, words::damage(&damage)));
                 }
                 let (renditions, origin) = look.renditions?;
                 loaded.origin = Some(origin);
                 Some(renditions)
             }
             Err(problem) => {
-                loaded.problems.push(Problem::error(&path, problem.to_string()).hint(problem.hint()));
+                loaded.problems.push(Problem::error(&path, words::problem(&problem)));
                 None
             }
         }
@@ -128,6 +143,19 @@ impl EntryReader<'_> {
             }
         }
     }
+}
+
+/// Returns the first field whose search key does not hold all of it.
+fn cut_short(draft: &EntryDraft) -> Option<(&'static str, &'static str)> {
+    let yomi = draft.yomi.as_deref().unwrap_or_default();
+    let fields = [
+        (("the poem", "歌"), draft.poem.as_str()),
+        (("the reading", "よみ"), yomi),
+        (("the account", "投稿者"), &draft.account),
+        (("the prompt", "プロンプト"), &draft.prompt),
+    ];
+    let honka = draft.honka.iter().map(|url| (("a honka", "本歌"), url.as_str()));
+    fields.into_iter().chain(honka).find(|(_, text)| SearchKey::is_cut(text)).map(|(field, _)| field)
 }
 
 /// What was seen of a picture.

@@ -14,3 +14,4 @@ pub mod problem;
 pub mod report;
 mod root;
 pub mod walk;
+pub mod words;

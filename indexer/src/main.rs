@@ -2,23 +2,24 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use wakashu_indexer::cli::{Cli, Verb};
 use wakashu_indexer::cmd::{self, Status};
 use wakashu_indexer::report::Report;
+use wakashu_indexer::words::Language;
 
 /// The exit code of a verb that could not run.
 const COULD_NOT_RUN: u8 = 2;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let report = Report::new(cli.talk.quiet, cli.talk.color);
+    let language = Language::named_in(std::env::args_os()).unwrap_or_else(Language::of_surroundings);
+    let cli = Cli::read(language);
+    let report = Report::new(cli.talk.quiet, cli.talk.color).in_language(language);
     start_log(cli.talk.quiet, cli.talk.verbose);
     match run(cli.verb, report.clone()) {
         Ok(status) => ExitCode::from(status.exit_code()),
         Err(error) => {
             let hint = cmd::hint_of(&error);
-            report.failure(&format!("{error:#}"), hint.as_deref());
+            report.failure(&format!("{error:#}"), hint.as_ref().map(|hint| hint.said(language)));
             ExitCode::from(COULD_NOT_RUN)
         }
     }

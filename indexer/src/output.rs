@@ -17,6 +17,25 @@ pub enum Output {
     Directory(PathBuf),
     /// Exactly this file.
     File(PathBuf),
+    /// A file without a name on the file system of this directory: it is gone when it is closed, however the program ends.
+    Unnamed(PathBuf),
+}
+
+/// A file that an archive is being written to.
+#[derive(Debug)]
+pub(crate) enum Making {
+    Named(TemporaryFile),
+    Unnamed(File),
+}
+
+impl Making {
+    /// Returns another handle of the file, with the same position.
+    pub(crate) fn handle(&self) -> io::Result<File> {
+        match self {
+            Self::Named(file) => file.handle(),
+            Self::Unnamed(file) => file.try_clone(),
+        }
+    }
 }
 
 /// Says that a path can be read neither as a directory nor as an archive's name.
@@ -41,29 +60,39 @@ impl Output {
     }
 
     /// Creates the file to write the archive to, and the directory if need be.
-    pub(crate) fn create(&self) -> io::Result<TemporaryFile> {
+    pub(crate) fn create(&self) -> io::Result<Making> {
         match self {
             Self::Directory(directory) => {
                 std::fs::create_dir_all(directory)?;
-                TemporaryFile::create_in(directory)
+                TemporaryFile::create_in(directory).map(Making::Named)
             }
-            Self::File(file) => TemporaryFile::create_in(folder_of(file)),
+            Self::File(file) => TemporaryFile::create_in(folder_of(file)).map(Making::Named),
+            Self::Unnamed(directory) => spool_in(directory).map(Making::Unnamed),
+        }
+    }
+
+    /// Returns the path a person would look at if it cannot be written.
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Self::Directory(path) | Self::File(path) | Self::Unnamed(path) => path,
         }
     }
 
     /// Makes a file without a name in the same directory, for what must be written later than it is known.
     pub(crate) fn spool(&self) -> io::Result<File> {
         match self {
-            Self::Directory(directory) => spool_in(directory),
+            Self::Directory(directory) | Self::Unnamed(directory) => spool_in(directory),
             Self::File(file) => spool_in(folder_of(file)),
         }
     }
 
-    /// Gives a written archive its name.
-    pub(crate) fn keep(&self, archive: TemporaryFile, digest: ContentHash) -> io::Result<PathBuf> {
+    /// Gives a written archive its name, and returns that; one that gets none is returned itself.
+    pub(crate) fn keep(&self, archive: Making, digest: ContentHash) -> io::Result<(PathBuf, Option<File>)> {
         let path = self.final_path(digest);
-        archive.keep(&path)?;
-        Ok(path)
+        match archive {
+            Making::Named(file) => file.keep(&path).map(|()| (path, None)),
+            Making::Unnamed(file) => Ok((path, Some(file))),
+        }
     }
 
     fn final_path(&self, digest: ContentHash) -> PathBuf {
@@ -72,7 +101,7 @@ impl Output {
                 PathBuf::from(format!("{digest}.{EXTENSION}"))
             }
             Self::Directory(directory) => directory.join(format!("{digest}.{EXTENSION}")),
-            Self::File(file) => file.clone(),
+            Self::File(path) | Self::Unnamed(path) => path.clone(),
         }
     }
 }

@@ -34,6 +34,7 @@ pub use cache::{Cache, Origin, Source};
 use container::Purpose;
 pub use header::{Header, decoding_cost_bytes, header, memory_limit_bytes};
 use orient::Orientation;
+pub(crate) use problem::name;
 pub use problem::{Damage, Problem};
 pub use raster::{Channels, Raster};
 pub use sniff::sniff;

@@ -75,7 +75,7 @@ struct QueueState<Jobs: Iterator> {
 }
 
 impl<Jobs: Iterator> Queue<Jobs> {
-    /// Returns the next job and its position, once it is inside the window; nothing when all are drawn.
+    /// Returns the next job and its position, once it is inside the window; `None` when all are drawn.
     fn draw(&self) -> Option<(usize, Jobs::Item)> {
         let mut state = lock(&self.state);
         while !state.stopped && state.drawn >= state.consumed + self.window {

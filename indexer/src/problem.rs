@@ -2,9 +2,14 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use wakashu_archive::ContentHash;
+
+use crate::walk::Fault;
+use crate::words::Wording;
 
 /// Tells what stops a build from what does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -30,50 +35,112 @@ impl Severity {
 /// One thing to put right: where it is, what was expected, what to do.
 ///
 /// All texts are safe to print: control characters and bytes that are not UTF-8 are escaped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
     /// How bad it is.
     pub severity: Severity,
     /// Where it is, relative to the root of the collection; `.` is the root itself.
     pub path: String,
-    /// What was found and what was expected.
-    pub message: String,
-    /// What to do next.
-    pub hint: Option<String>,
-    /// Told in one line, and not at all to a person who asks for quiet, unless it makes the run fail.
-    #[serde(skip)]
+    /// Where it is inside the file.
+    pub place: Option<Place>,
+    /// What is wrong and what to do, in both languages.
+    pub wording: Box<Wording>,
+    /// Reported in one line, and left out under `-q` unless it makes the run fail.
     pub minor: bool,
+    /// What puts it right without a guess.
+    pub(crate) fix: Option<Box<Fix>>,
+}
+
+/// A place inside a text file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1, counted in characters.
+    pub column: usize,
+    /// The line itself, where looking at it helps.
+    pub(crate) excerpt: Option<Excerpt>,
+}
+
+/// A line of a file, or the part of it around a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Excerpt {
+    /// The line, safe to print.
+    pub(crate) text: String,
+    /// Columns of a terminal before the place.
+    pub(crate) before: usize,
+}
+
+/// A change that needs no guess.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fix {
+    /// A file or directory gets another name in the same place.
+    Rename {
+        /// Where it is, relative to the collection.
+        from: PathBuf,
+        /// Its name from now on.
+        to: String,
+    },
+    /// A text file is written anew, as UTF-8.
+    Rewrite {
+        /// Where it is, relative to the collection.
+        path: PathBuf,
+        /// Hash of the bytes that were looked at.
+        before: ContentHash,
+        /// What changes in its text, if anything but the encoding does.
+        edits: Vec<Edit>,
+    },
+}
+
+/// A part of a text, and what comes in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Edit {
+    /// Bytes of the text, a byte order mark not counted.
+    pub(crate) range: Range<usize>,
+    pub(crate) text: String,
 }
 
 impl Problem {
     /// Makes an error.
-    pub fn error(path: impl AsRef<Path>, message: impl AsRef<str>) -> Self {
-        Self::new(Severity::Error, path.as_ref(), message.as_ref())
+    pub(crate) fn error(path: impl AsRef<Path>, wording: Wording) -> Self {
+        Self::new(Severity::Error, path.as_ref(), Box::new(wording))
     }
 
     /// Makes a warning.
-    pub fn warning(path: impl AsRef<Path>, message: impl AsRef<str>) -> Self {
-        Self::new(Severity::Warning, path.as_ref(), message.as_ref())
+    pub(crate) fn warning(path: impl AsRef<Path>, wording: Wording) -> Self {
+        Self::new(Severity::Warning, path.as_ref(), Box::new(wording))
     }
 
-    fn new(severity: Severity, path: &Path, message: &str) -> Self {
+    fn new(severity: Severity, path: &Path, wording: Box<Wording>) -> Self {
         let path = if path.as_os_str().is_empty() { ".".to_owned() } else { printable_path(path) };
-        Self { severity, path, message: printable(message).into_owned(), hint: None, minor: false }
+        Self { severity, path, place: None, wording, minor: false, fix: None }
     }
 
-    /// Adds what to do next.
-    #[must_use]
-    pub fn hint(mut self, hint: impl AsRef<str>) -> Self {
-        self.hint = Some(printable(hint.as_ref()).into_owned());
+    /// Makes it what is wrong with the file at `path`, whose bytes have the hash `before`.
+    pub(crate) fn of(path: &Path, fault: Fault, before: ContentHash) -> Self {
+        let Fault { severity, wording, place, edits, .. } = fault;
+        let fix = edits.map(|edits| Box::new(Fix::Rewrite { path: path.to_owned(), before, edits }));
+        Self { place, fix, ..Self::new(severity, path, wording) }
+    }
+
+    /// Adds that renaming `from` puts it right.
+    pub(crate) fn renaming(mut self, from: impl Into<PathBuf>, to: impl Into<String>) -> Self {
+        self.fix = Some(Box::new(Fix::Rename { from: from.into(), to: to.into() }));
         self
     }
 
     /// Makes it a thing that is told by the way.
     #[must_use]
-    pub fn minor(mut self) -> Self {
+    pub(crate) fn minor(mut self) -> Self {
         self.minor = true;
         self
+    }
+
+    /// Returns what is wrong, in English.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.wording.en.message
     }
 
     /// Tells whether it stops a build.
@@ -83,12 +150,40 @@ impl Problem {
     }
 }
 
+/// Programs get the code and English; people get their language from the report.
+impl Serialize for Problem {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Written<'a> {
+            severity: Severity,
+            code: &'static str,
+            path: &'a str,
+            line: Option<usize>,
+            column: Option<usize>,
+            message: &'a str,
+            hint: Option<&'a str>,
+        }
+        Written {
+            severity: self.severity,
+            code: self.wording.code,
+            path: &self.path,
+            line: self.place.as_ref().map(|place| place.line),
+            column: self.place.as_ref().map(|place| place.column),
+            message: &self.wording.en.message,
+            hint: self.wording.en.hint.as_deref(),
+        }
+        .serialize(serializer)
+    }
+}
+
 /// Sorts problems by path, numbers inside paths by value, so that a report reads the same every time.
 pub fn sort(problems: &mut [Problem]) {
+    let line = |problem: &Problem| problem.place.as_ref().map(|place| (place.line, place.column));
     problems.sort_by(|one, other| {
         natural_order(&one.path, &other.path)
             .then(one.severity.cmp(&other.severity))
-            .then_with(|| one.message.cmp(&other.message))
+            .then_with(|| line(one).cmp(&line(other)))
+            .then_with(|| one.message().cmp(other.message()))
     });
 }
 
@@ -208,8 +303,8 @@ mod tests {
 
     #[test]
     fn problems_sort_by_number_inside_the_path() {
-        let mut paths =
-            ["第10回", "第2回/10-a", "第2回/9-b", "第2回", "第02回", ""].map(|p| Problem::error(p, "x"));
+        let mut paths = ["第10回", "第2回/10-a", "第2回/9-b", "第2回", "第02回", ""]
+            .map(|p| Problem::error(p, crate::words::names::not_utf8()));
         sort(&mut paths);
         let order: Vec<_> = paths.iter().map(|problem| problem.path.as_str()).collect();
         assert_eq!(order, [".", "第02回", "第2回", "第2回/9-b", "第2回/10-a", "第10回"]);

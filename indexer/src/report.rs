@@ -1,12 +1,15 @@
-//! Everything the program says. Data goes to stdout, talk to stderr; nothing else prints.
+//! Everything the program says. Data goes to stdout, messages for people to stderr; nothing else prints.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr as _;
 
-use crate::problem::{Problem, Severity, Tally};
+use crate::problem::{Excerpt, Problem, Severity, Tally};
+use crate::words::talk::{self, Figure};
+use crate::words::{Language, Remark};
 
 /// Time between two progress lines where there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
@@ -48,6 +51,7 @@ pub struct Report {
     volume: Volume,
     colour: bool,
     progressing: Progressing,
+    language: Language,
 }
 
 impl Report {
@@ -65,13 +69,32 @@ impl Report {
             (false, true) => Progressing::Bar,
             (false, false) => Progressing::Lines,
         };
-        Self { volume: if quiet { Volume::Quiet } else { Volume::Normal }, colour, progressing }
+        let volume = if quiet { Volume::Quiet } else { Volume::Normal };
+        Self { volume, colour, progressing, language: Language::default() }
     }
 
     /// Makes a voice that says nothing.
     #[must_use]
     pub fn silent() -> Self {
-        Self { volume: Volume::Silent, colour: false, progressing: Progressing::Hidden }
+        Self {
+            volume: Volume::Silent,
+            colour: false,
+            progressing: Progressing::Hidden,
+            language: Language::default(),
+        }
+    }
+
+    /// Speaks a language.
+    #[must_use]
+    pub fn in_language(mut self, language: Language) -> Self {
+        self.language = language;
+        self
+    }
+
+    /// Returns the language it speaks.
+    #[must_use]
+    pub fn language(&self) -> Language {
+        self.language
     }
 
     /// Shows no progress.
@@ -101,13 +124,23 @@ impl Report {
         Progress { what, total, done: 0, display }
     }
 
-    /// Says what is wrong, one line and at most one hint each.
+    /// Says what is wrong: one line, the line of the file where it helps, and at most one hint each.
     pub fn problems(&self, problems: &[Problem], strict: bool) {
         let mut text = String::new();
         for problem in problems.iter().filter(|problem| self.tells(problem, strict)) {
-            let word = self.severity(problem.severity);
-            text.extend([&word, ": ", &problem.path, ": ", &problem.message, "\n"]);
-            if let Some(hint) = problem.hint.as_ref().filter(|_| !problem.minor) {
+            let said = problem.wording.said(self.language);
+            text.extend([&self.severity(problem.severity), ": ", &problem.path]);
+            if let Some(place) = &problem.place {
+                text.push_str(&format!(":{}:{}", place.line, place.column));
+            }
+            text.extend([": ", &said.message, "\n"]);
+            if let Some((line, Excerpt { text: excerpt, before })) =
+                problem.place.as_ref().and_then(|place| Some((place.line, place.excerpt.as_ref()?)))
+            {
+                let caret = format!("{}{}", " ".repeat(*before), self.paint("1;31", "^"));
+                text.push_str(&format!("{line:>6} | {excerpt}\n       | {caret}\n"));
+            }
+            if let Some(hint) = said.hint.as_ref().filter(|_| !problem.minor) {
                 text.push_str(&self.hint(hint));
             }
         }
@@ -116,12 +149,8 @@ impl Report {
 
     /// Says how many problems there were, if it told any.
     pub fn tally(&self, problems: &[Problem], strict: bool) {
-        let tally = Tally::of(problems);
-        let plural =
-            |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
         if problems.iter().any(|problem| self.tells(problem, strict)) {
-            let text = format!("{}, {}\n", plural(tally.errors, "error"), plural(tally.warnings, "warning"));
-            say(&text);
+            say(&format!("{}\n", talk::tally(Tally::of(problems)).said(self.language)));
         }
     }
 
@@ -140,6 +169,11 @@ impl Report {
         }
     }
 
+    /// Says one thing by the way, in the language of the person.
+    pub(crate) fn remark(&self, remark: &Remark) {
+        self.note(remark.said(self.language));
+    }
+
     /// Says why the program could not run.
     pub fn failure(&self, text: &str, hint: Option<&str>) {
         let mut line = format!("{}: {text}\n", self.severity(Severity::Error));
@@ -154,14 +188,21 @@ impl Report {
         if self.volume < Volume::Normal {
             return;
         }
-        let width = figures.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
-        let lines = figures
-            .iter()
-            .map(|(label, value)| format!("{} {value}\n", self.paint("1", &format!("{label:<width$}"))));
+        let width = figures.iter().map(|(label, _)| label.width()).max().unwrap_or(0);
+        let lines = figures.iter().map(|(label, value)| {
+            let padding = " ".repeat(width - label.width());
+            format!("{} {value}\n", self.paint("1", &format!("{label}{padding}")))
+        });
         say(&lines.collect::<String>());
     }
 
-    /// Writes data to stdout. A reader that has gone away is no fault.
+    /// Says the closing figures in the language of the person.
+    pub(crate) fn figures(&self, figures: Vec<(Figure, String)>) {
+        let labelled = figures.into_iter().map(|(figure, value)| (figure.label(self.language), value));
+        self.summary(&labelled.collect::<Vec<_>>());
+    }
+
+    /// Writes data to stdout. A reader that has gone away is not a failure.
     pub fn data(&self, text: &str) -> io::Result<()> {
         let mut stdout = io::stdout().lock();
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -178,11 +219,12 @@ impl Report {
     }
 
     fn hint(&self, hint: &str) -> String {
-        format!("  {}: {hint}\n", self.paint("36", "hint"))
+        format!("  {}: {hint}\n", self.paint("36", talk::hint().said(self.language)))
     }
 
     fn severity(&self, severity: Severity) -> String {
-        self.paint(if severity == Severity::Error { "1;31" } else { "1;33" }, severity.as_str())
+        let code = if severity == Severity::Error { "1;31" } else { "1;33" };
+        self.paint(code, talk::severity(severity).said(self.language))
     }
 
     fn paint(&self, code: &str, text: &str) -> String {
@@ -190,7 +232,7 @@ impl Report {
     }
 }
 
-/// Writes talk; when even stderr is gone there is nobody to tell.
+/// Writes a message for people. When even stderr is gone there is nobody to tell.
 fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

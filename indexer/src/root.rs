@@ -7,7 +7,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::walk::Fault;
+use crate::words::{Wording, names as words};
 
 /// The directory of a collection, held open.
 #[derive(Debug)]
@@ -24,23 +24,13 @@ impl Root {
     }
 
     /// Reads a file of at most `most` bytes; `path` is relative to the collection, and links in it stay inside.
-    pub(crate) fn read(&self, path: &Path, most: u64) -> Result<Vec<u8>, Fault> {
-        let unreadable = |error: io::Error| {
-            Fault::new(
-                format!("file could not be read: {error}"),
-                "look at the file's permissions and the disk",
-            )
-        };
-        let too_large = |found: u64| {
-            Fault::new(
-                format!("file has {found} bytes; at most {most} are accepted"),
-                "make the file smaller",
-            )
-        };
+    pub(crate) fn read(&self, path: &Path, most: u64) -> Result<Vec<u8>, Wording> {
+        let unreadable = |error: io::Error| words::unreadable(&error);
+        let too_large = |found: u64| words::too_large(found, most);
         let file = self.open_inside(path).map_err(unreadable)?;
         let before = file.metadata().map_err(unreadable)?;
         if !before.is_file() {
-            return Err(Fault::new("not a regular file", "replace it by an ordinary file"));
+            return Err(words::not_a_regular_file());
         }
         if before.len() > most {
             return Err(too_large(before.len()));
@@ -52,10 +42,7 @@ impl Root {
         }
         let after = file.metadata().map_err(unreadable)?;
         if bytes.len() as u64 != before.len() || has_changed(&before, &after) {
-            return Err(Fault::new(
-                "file changed while it was read",
-                "wait until nothing writes to the collection, and try again",
-            ));
+            return Err(words::changed_while_read());
         }
         Ok(bytes)
     }

@@ -7,25 +7,33 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use unicode_normalization::{UnicodeNormalization, is_nfc};
 use wakashu_archive::{ContentHash, Period, title_key};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::problem::Problem;
 use crate::root::Root;
+use crate::words::Wording;
+use crate::words::names::{self as words, Stray};
 
 pub(crate) mod collection_file;
+pub(crate) mod encoding;
+mod era;
+mod fault;
 pub(crate) mod json;
 pub(crate) mod names;
 mod no_entries;
 pub(crate) mod period_file;
 mod settle;
+pub(crate) mod syntax;
 pub(crate) mod text_data;
 
-pub use json::Fault;
-pub use period_file::{Read, parse_map as parse_period_map, parse_round as parse_period_file};
+pub use fault::Fault;
+pub use json::Parsed;
+pub use period_file::{parse_map as parse_period_map, parse_round as parse_period_file};
 pub use text_data::parse as parse_text_data;
 
-use names::{COLLECTION_FILE, EntryFile, PERIOD_FILE, RankName};
+use names::{COLLECTION_FILE, EntryFile, PERIOD_FILE, RankName, Spelling};
 
 /// The collection's title when it does not name its own.
 pub const DEFAULT_TITLE: &str = "遠慮したラップトップ和歌集";
@@ -79,7 +87,7 @@ pub struct InputFile {
 pub struct RoundPlan {
     /// Name of its directory.
     pub directory: OsString,
-    /// Its title: the directory's name.
+    /// Its title: the directory's name, without blanks at its ends.
     pub title: String,
     /// When it was compiled.
     pub period: Option<Period>,
@@ -89,8 +97,10 @@ pub struct RoundPlan {
     pub entries: Vec<EntryPlan>,
     /// An error was found: it is looked through, but not served.
     pub left_out: bool,
-    /// The directory could not be listed; nobody knows what is in it.
-    unreadable: bool,
+    /// Why there are no entries is already told, or cannot be known.
+    explained: bool,
+    /// It is named like an entry and holds the files of one.
+    is_entry: bool,
 }
 
 /// An entry as it lies on disk.
@@ -101,14 +111,20 @@ pub struct EntryPlan {
     pub rank: u32,
     /// Name of its directory.
     pub directory: OsString,
-    /// The text file is there.
-    pub has_text: bool,
+    /// Name of its text file.
+    pub text: Option<OsString>,
     /// Names of its picture files; more than one is an error.
     pub pictures: Vec<OsString>,
     /// An error was found: it is looked through, but not served.
     pub left_out: bool,
-    /// A misspelt text or picture was reported, or that nothing could be read; its absence is then no news.
+    /// A problem with this entry's files was already reported, so a missing text or picture is not reported again.
     misspelt: bool,
+    /// Files that can only be its text, though their names are spelt otherwise.
+    near_texts: Vec<OsString>,
+    /// Files that look like texts.
+    like_texts: Vec<OsString>,
+    /// Files that look like pictures, with the names they would have here.
+    like_pictures: Vec<(OsString, String)>,
 }
 
 impl EntryPlan {
@@ -118,7 +134,7 @@ impl EntryPlan {
         Path::new(&round.directory).join(&self.directory)
     }
 
-    /// Returns the name of the text file.
+    /// Returns the name the text file should have.
     #[must_use]
     pub fn text_name(&self) -> String {
         format!("TextData{}.json", self.rank)
@@ -174,8 +190,8 @@ enum Inside {
     Nothing,
     /// In the entry added last.
     Entry,
-    /// In a directory that is no entry's; it is an error if a text file lies in it.
-    Stray { path: PathBuf, has_text: bool },
+    /// In a directory that does not belong to an entry. A text file in it is an error.
+    Stray { path: PathBuf, has_text: bool, has_picture: bool },
 }
 
 struct Walk<'a> {
@@ -185,6 +201,8 @@ struct Walk<'a> {
     rounds: Vec<RoundPlan>,
     inside: Inside,
     inputs: Vec<InputFile>,
+    /// The collection's own file is there.
+    is_described: bool,
     title: Option<String>,
     description: Option<String>,
     periods: Vec<(String, Period)>,
@@ -201,6 +219,7 @@ impl<'a> Walk<'a> {
             rounds: Vec::new(),
             inside: Inside::Nothing,
             inputs: Vec::new(),
+            is_described: false,
             title: None,
             description: None,
             periods: Vec::new(),
@@ -219,11 +238,7 @@ impl<'a> Walk<'a> {
             self.leave_directory();
         }
         if entry.path_is_symlink() && !self.stays_inside(entry.path()) {
-            let problem = Problem::error(
-                self.relative(entry),
-                "symlink leads out of the collection and is not followed",
-            );
-            self.problems.push(problem.hint("copy what it points to into the collection"));
+            self.problems.push(Problem::error(self.relative(entry), words::symlink_leads_out()));
             self.spoil_entry_of(entry.depth());
             return Descend::No;
         }
@@ -234,7 +249,8 @@ impl<'a> Walk<'a> {
             (2, false) => self.round_file(entry),
             (_, true) => {
                 if !matches!(self.inside, Inside::Stray { .. }) {
-                    self.unexpected(entry, "directory", None);
+                    let wording = words::unexpected_directory_in_entry();
+                    self.problems.push(Problem::warning(self.relative(entry), wording));
                 }
                 return Descend::No;
             }
@@ -244,17 +260,28 @@ impl<'a> Walk<'a> {
     }
 
     fn round(&mut self, entry: &DirEntry) {
+        let path = self.relative(entry);
         let mut left_out = false;
         let title = match names::text(entry.file_name()) {
-            Ok(title) if title_key(title).is_empty() => {
-                let problem = Problem::error(self.relative(entry), "round has a blank title");
-                self.problems.push(problem.hint("rename the directory to the round's title, such as 第1回"));
+            Ok(name) if title_key(name).is_empty() => {
+                self.error(path, words::blank_title());
                 left_out = true;
+                name.to_owned()
+            }
+            Ok(name) => {
+                let title = name.trim();
+                if title != name {
+                    let problem = Problem::warning(&path, words::blanks_around_title(title));
+                    self.problems.push(problem.renaming(&path, title));
+                } else if !is_nfc(name) {
+                    let composed: String = name.nfc().collect();
+                    let problem = Problem::warning(&path, words::decomposed(&composed));
+                    self.problems.push(problem.renaming(&path, composed));
+                }
                 title.to_owned()
             }
-            Ok(title) => title.to_owned(),
-            Err(fault) => {
-                self.fault(self.relative(entry), fault);
+            Err(wording) => {
+                self.error(path, wording);
                 left_out = true;
                 entry.file_name().to_string_lossy().into_owned()
             }
@@ -266,42 +293,70 @@ impl<'a> Walk<'a> {
             period_file: None,
             entries: Vec::new(),
             left_out,
-            unreadable: false,
+            explained: left_out,
+            is_entry: false,
         });
     }
 
     fn root_file(&mut self, entry: &DirEntry) {
         let name = entry.file_name().to_str().unwrap_or_default();
-        if names::is_named(name, COLLECTION_FILE) {
-            let Some(bytes) = self.description_file(entry) else { return };
-            let read = collection_file::parse(&bytes);
-            (self.title, self.description) = (read.value.title, read.value.description);
-            self.faults(&self.relative(entry), read.errors, read.warnings);
-        } else if names::is_named(name, PERIOD_FILE) {
-            let Some(bytes) = self.description_file(entry) else { return };
-            let read = period_file::parse_map(&bytes);
-            self.periods = read.value;
-            self.periods_path = self.relative(entry);
-            self.faults(&self.relative(entry), read.errors, read.warnings);
-        } else if name.ends_with(".wakashu") {
-            self.unexpected(entry, "file", Some("keep archives outside the collection: `build -o DIR`"));
+        if self.is_named(entry, COLLECTION_FILE) {
+            self.is_described = true;
+            let Some((bytes, input)) = self.description_file(entry) else { return };
+            let parsed = collection_file::parse(&bytes);
+            (self.title, self.description) = (parsed.value.title, parsed.value.description);
+            self.faults(&input, parsed.faults);
+            self.inputs.push(input);
+        } else if self.is_named(entry, PERIOD_FILE) {
+            let Some((bytes, input)) = self.description_file(entry) else { return };
+            let parsed = period_file::parse_map(&bytes);
+            self.periods = parsed.value;
+            self.periods_path.clone_from(&input.path);
+            self.faults(&input, parsed.faults);
+            self.inputs.push(input);
         } else {
-            self.unexpected(entry, "file", None);
+            self.unexpected(entry, names::stray(name, Stray::LostAtRoot));
         }
+    }
+
+    /// Tells whether a file is the one that is expected under a name; warns if its name is spelt otherwise.
+    fn is_named(&mut self, entry: &DirEntry, expected: &str) -> bool {
+        let spelling = names::spelling(entry.file_name().to_str().unwrap_or_default(), expected);
+        // Beside the file itself it is only a copy.
+        if spelling == Spelling::Near && !entry.path().with_file_name(expected).exists() {
+            let path = self.relative(entry);
+            let problem = Problem::warning(&path, words::read_as(expected));
+            self.problems.push(problem.renaming(&path, expected));
+            return true;
+        }
+        spelling == Spelling::Right
     }
 
     fn rank(&mut self, entry: &DirEntry) -> Descend {
         let path = self.relative(entry);
         let clean = names::text(entry.file_name());
         let left_out = clean.is_err();
-        if let Err(fault) = clean {
-            self.fault(path.clone(), fault);
+        if let Err(wording) = clean {
+            self.error(path.clone(), wording);
+            self.explain_round();
         }
         let rank = match names::rank_name(&entry.file_name().to_string_lossy()) {
             RankName::Rank(rank) => rank,
-            RankName::Misspelt(fault) => {
+            RankName::Near(rank, to) => {
                 if !left_out {
-                    self.fault(path, fault);
+                    let problem = Problem::warning(&path, words::rank_read_as(rank, &to));
+                    self.problems.push(problem.renaming(&path, to));
+                }
+                rank
+            }
+            RankName::Misspelt(wording, to) => {
+                if !left_out {
+                    let mut problem = Problem::error(&path, wording);
+                    if let Some(to) = to {
+                        problem = problem.renaming(&path, to);
+                    }
+                    self.problems.push(problem);
+                    self.explain_round();
                 }
                 return Descend::No;
             }
@@ -309,7 +364,7 @@ impl<'a> Walk<'a> {
                 if left_out {
                     return Descend::No;
                 }
-                self.inside = Inside::Stray { path, has_text: false };
+                self.inside = Inside::Stray { path, has_text: false, has_picture: false };
                 return Descend::Yes;
             }
         };
@@ -317,10 +372,13 @@ impl<'a> Walk<'a> {
             round.entries.push(EntryPlan {
                 rank,
                 directory: entry.file_name().to_owned(),
-                has_text: false,
+                text: None,
                 pictures: Vec::new(),
                 left_out,
                 misspelt: false,
+                near_texts: Vec::new(),
+                like_texts: Vec::new(),
+                like_pictures: Vec::new(),
             });
             self.inside = Inside::Entry;
         }
@@ -328,17 +386,26 @@ impl<'a> Walk<'a> {
     }
 
     fn round_file(&mut self, entry: &DirEntry) {
-        if !names::is_named(entry.file_name().to_str().unwrap_or_default(), PERIOD_FILE) {
-            self.unexpected(entry, "file", None);
+        if !self.is_named(entry, PERIOD_FILE) {
+            let name = entry.file_name().to_string_lossy();
+            let stray = names::stray(&name, Stray::LostInRound);
+            if let Some(round) = self.rounds.last_mut()
+                && stray == Stray::LostInRound
+                && no_entries::is_rank(&round.directory)
+            {
+                // Told once, for the directory.
+                round.is_entry = true;
+            } else {
+                self.unexpected(entry, stray);
+            }
             return;
         }
-        let Some(bytes) = self.description_file(entry) else { return };
-        let input = self.inputs.pop();
-        let read = period_file::parse_round(&bytes);
-        self.faults(&self.relative(entry), read.errors, read.warnings);
+        let Some((bytes, input)) = self.description_file(entry) else { return };
+        let parsed = period_file::parse_round(&bytes);
+        self.faults(&input, parsed.faults);
         if let Some(round) = self.rounds.last_mut() {
-            round.period = read.value;
-            round.period_file = input;
+            round.period = parsed.value;
+            round.period_file = Some(input);
         }
     }
 
@@ -346,49 +413,78 @@ impl<'a> Walk<'a> {
         let name = entry.file_name().to_string_lossy();
         match &mut self.inside {
             Inside::Nothing => return,
-            Inside::Stray { has_text, .. } => {
-                *has_text |= name.starts_with("TextData");
+            Inside::Stray { has_text, has_picture, .. } => {
+                match names::entry_file(&name, 1) {
+                    EntryFile::Text | EntryFile::NearText | EntryFile::LikeText => *has_text = true,
+                    EntryFile::Picture | EntryFile::NearPicture(_) | EntryFile::LikePicture(_) => {
+                        *has_picture = true;
+                    }
+                    EntryFile::Misspelt(..) => *has_text |= names::plain(&name).starts_with("textdata"),
+                    EntryFile::Unfinished(_) | EntryFile::Other(_) => {}
+                }
                 return;
             }
             Inside::Entry => {}
         }
-        let Some(rank) = self.current_entry().map(|plan| plan.rank) else { return };
-        let kind = names::entry_file(&name, rank);
-        if matches!(kind, EntryFile::Text | EntryFile::Picture) && !entry.file_type().is_file() {
-            self.fault(self.relative(entry), not_a_regular_file());
+        let path = self.relative(entry);
+        let Some(plan) = self.rounds.last_mut().and_then(|round| round.entries.last_mut()) else { return };
+        let file = entry.file_name().to_owned();
+        let kind = names::entry_file(&name, plan.rank);
+        let is_work = !matches!(kind, EntryFile::Unfinished(_) | EntryFile::Other(_));
+        if is_work && !entry.file_type().is_file() {
+            self.error(path, words::not_a_regular_file());
             self.spoil_current_entry();
             return;
         }
         match kind {
-            EntryFile::Text => {
-                if let Some(plan) = self.current_entry() {
-                    plan.has_text = true;
-                }
+            EntryFile::Text => plan.text = Some(file),
+            EntryFile::NearText => plan.near_texts.push(file),
+            EntryFile::LikeText => plan.like_texts.push(file),
+            EntryFile::Picture => plan.pictures.push(file),
+            EntryFile::NearPicture(to) => {
+                plan.pictures.push(file);
+                let problem = Problem::warning(&path, words::read_as(&to));
+                self.problems.push(problem.renaming(&path, to));
             }
-            EntryFile::Picture => {
-                if let Some(plan) = self.current_entry() {
-                    plan.pictures.push(entry.file_name().to_owned());
-                }
+            EntryFile::LikePicture(to) => plan.like_pictures.push((file, to)),
+            EntryFile::Unfinished(finished) => {
+                plan.misspelt = true;
+                self.problems.push(Problem::warning(path, words::unfinished_download(&finished)));
             }
-            EntryFile::Misspelt(fault) => {
-                self.fault(self.relative(entry), fault);
+            EntryFile::Misspelt(wording, to) => {
+                let mut problem = Problem::error(&path, wording);
+                if let Some(to) = to {
+                    problem = problem.renaming(&path, to);
+                }
+                self.problems.push(problem);
                 self.spoil_current_entry();
             }
-            EntryFile::Other(hint) => self.unexpected(entry, "file", hint.as_deref()),
+            EntryFile::Other(stray) => self.unexpected(entry, stray),
         }
     }
 
     /// Ends the directory the walk was in.
     fn leave_directory(&mut self) {
-        if let Inside::Stray { path, has_text } = std::mem::replace(&mut self.inside, Inside::Nothing) {
-            let expected = "expected `{rank}-{name}`, for example `1-Laptop`";
-            self.problems.push(if has_text {
-                Problem::error(path, format!("directory holds a text but has no rank; {expected}"))
-                    .hint("put the rank and a hyphen before its name")
-            } else {
-                Problem::warning(path, format!("unexpected directory is ignored; {expected}"))
-                    .hint("remove it, or begin its name with a dot to keep it out of the collection")
+        if let Inside::Stray { path, has_text, has_picture } =
+            std::mem::replace(&mut self.inside, Inside::Nothing)
+        {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let example = format!("1-{name}");
+            self.problems.push(match (has_text, has_picture) {
+                (true, _) => Problem::error(&path, words::directory_without_rank(&example)),
+                (false, true) => Problem::warning(&path, words::directory_without_rank(&example)),
+                (false, false) => Problem::warning(&path, words::unexpected_directory()),
             });
+            if has_text {
+                self.explain_round();
+            }
+        }
+    }
+
+    /// Takes note that an error says why the current round has no entries.
+    fn explain_round(&mut self) {
+        if let Some(round) = self.rounds.last_mut() {
+            round.explained = true;
         }
     }
 
@@ -415,39 +511,38 @@ impl<'a> Walk<'a> {
         let Some(round) = self.rounds.last_mut() else { return };
         if path == Path::new(&round.directory) {
             round.left_out = true;
-            round.unreadable = true;
+            round.explained = true;
         } else if round.entries.last().is_some_and(|plan| plan.path(round) == path) {
             self.spoil_current_entry();
         }
     }
 
-    /// Reads a file that describes the collection or a round, and takes note of it as an input.
-    fn description_file(&mut self, entry: &DirEntry) -> Option<Vec<u8>> {
+    /// Reads a file that describes the collection or a round.
+    fn description_file(&mut self, entry: &DirEntry) -> Option<(Vec<u8>, InputFile)> {
         let path = self.relative(entry);
         if !entry.file_type().is_file() {
-            self.fault(path, not_a_regular_file());
+            self.error(path, words::not_a_regular_file());
             return None;
         }
         match self.handle.read(&path, MAX_DESCRIPTION_FILE_BYTES) {
             Ok(bytes) => {
-                self.inputs.push(InputFile {
-                    path,
-                    hash: ContentHash::of(&bytes),
-                    bytes: bytes.len() as u64,
-                });
-                Some(bytes)
+                let input = InputFile { path, hash: ContentHash::of(&bytes), bytes: bytes.len() as u64 };
+                Some((bytes, input))
             }
-            Err(fault) => {
-                self.fault(path, fault);
+            Err(wording) => {
+                self.error(path, wording);
                 None
             }
         }
     }
 
-    fn unexpected(&mut self, entry: &DirEntry, what: &str, hint: Option<&str>) {
-        let problem = Problem::warning(self.relative(entry), format!("unexpected {what} is ignored"));
-        let usual = "remove it, or begin its name with a dot to keep it out of the collection";
-        self.problems.push(problem.hint(hint.unwrap_or(usual)));
+    fn unexpected(&mut self, entry: &DirEntry, stray: Stray) {
+        let name = entry.file_name().to_string_lossy();
+        let wording = match names::unfinished(&name) {
+            Some(finished) => words::unfinished_download(finished),
+            None => words::unexpected_file(stray),
+        };
+        self.problems.push(Problem::warning(self.relative(entry), wording));
     }
 
     fn unreadable(&mut self, error: &walkdir::Error) {
@@ -458,25 +553,20 @@ impl<'a> Walk<'a> {
         }
         self.spoil_entry_of(error.depth());
         self.spoil_directory(&path);
-        let problem = if error.loop_ancestor().is_some() {
-            Problem::error(path, "symlink leads back to a directory it lies in and is not followed")
-                .hint("remove the symlink")
+        let reason = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+        let kind = error.io_error().map(io::Error::kind);
+        let is_symlink = || self.root.join(&path).is_symlink();
+        let wording = if error.loop_ancestor().is_some() {
+            words::symlink_loops()
+        } else if kind == Some(io::ErrorKind::NotFound) {
+            words::symlink_leads_nowhere()
+        } else if kind != Some(io::ErrorKind::PermissionDenied) && is_symlink() {
+            // One that points to itself, for example.
+            words::symlink_unfollowable(&reason)
         } else {
-            let reason = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-            let kind = error.io_error().map(io::Error::kind);
-            let is_symlink = || self.root.join(&path).is_symlink();
-            if kind == Some(io::ErrorKind::NotFound) {
-                Problem::error(path, "symlink leads nowhere").hint("remove it, or restore what it points to")
-            } else if kind != Some(io::ErrorKind::PermissionDenied) && is_symlink() {
-                // One that points to itself, for example.
-                Problem::error(path, format!("symlink could not be followed: {reason}"))
-                    .hint("remove it, or let it point to what is meant")
-            } else {
-                Problem::error(path, format!("could not be read: {reason}"))
-                    .hint("look at its permissions and the disk")
-            }
+            words::unlistable(error.io_error(), &reason)
         };
-        self.problems.push(problem);
+        self.error(path, wording);
     }
 
     /// Tells whether a symlink's target lies in the collection.
@@ -488,19 +578,12 @@ impl<'a> Walk<'a> {
         entry.path().strip_prefix(self.root).unwrap_or(entry.path()).to_owned()
     }
 
-    fn fault(&mut self, path: PathBuf, fault: Fault) {
-        self.problems.push(Problem::error(path, fault.message).hint(fault.hint));
+    fn error(&mut self, path: PathBuf, wording: Wording) {
+        self.problems.push(Problem::error(path, wording));
     }
 
-    fn faults(&mut self, path: &Path, errors: Vec<Fault>, warnings: Vec<Fault>) {
-        let errors = errors.into_iter().map(|fault| Problem::error(path, fault.message).hint(fault.hint));
-        self.problems.extend(errors);
-        let warnings =
-            warnings.into_iter().map(|fault| Problem::warning(path, fault.message).hint(fault.hint));
-        self.problems.extend(warnings);
+    fn faults(&mut self, input: &InputFile, faults: Vec<Fault>) {
+        let problems = faults.into_iter().map(|fault| Problem::of(&input.path, fault, input.hash));
+        self.problems.extend(problems);
     }
-}
-
-fn not_a_regular_file() -> Fault {
-    Fault::new("not a regular file", "replace it by an ordinary file")
 }

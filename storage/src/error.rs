@@ -148,7 +148,7 @@ pub enum StorageError {
         /// The name, or its beginning.
         key: String,
     },
-    /// The pointer is no pointer.
+    /// The pointer cannot be read as one.
     #[error("`{object}` is not a valid pointer")]
     BadPointer {
         /// Which object.
@@ -156,13 +156,19 @@ pub enum StorageError {
         /// Where it goes wrong.
         source: serde_json::Error,
     },
-    /// The file to publish is no archive.
+    /// The file to publish is not an archive.
     #[error("`{}` cannot be published", path.display())]
     BadArchive {
         /// Which file.
         path: PathBuf,
         /// What is wrong with it.
         source: ArchiveError,
+    },
+    /// The file to publish was written to meanwhile; nothing of it stays in the storage.
+    #[error("`{}` was changed while it was being published", path.display())]
+    SourceChanged {
+        /// Which file.
+        path: PathBuf,
     },
     /// The archive to publish holds nothing to serve.
     #[error("`{}` cannot be published: no round has an entry", path.display())]
@@ -274,6 +280,7 @@ impl StorageError {
                 "copy or publish the archive again, and have whatever serves it pass it on unchanged and uncompressed",
             ),
             Self::BadArchive { .. } => Some("build it again, and run `wakashu-indexer check` on it"),
+            Self::SourceChanged { .. } => Some("wait until it is written, then publish again"),
             Self::NoEntries { .. } => Some("build it again from a collection with entries"),
             Self::NotInHistory { .. } => {
                 Some("`wakashu-indexer history` lists the versions that can be served again")

@@ -1,6 +1,6 @@
 //! A folder as storage.
 //!
-//! Reads map the file and happen on the spot: they cost microseconds, less than handing them to another thread.
+//! Archives are read by position ([`LocalFile`]), the pointer whole and on the spot: it is small and costs microseconds.
 //! Writes copy, sync and may wait for a lock, so they run on the blocking pool. Symbolic links inside the folder
 //! are the owner's business and are followed; keys cannot name anything outside.
 
@@ -13,11 +13,11 @@ use bytes::Bytes;
 use wakashu_archive::{ContentHash, Span};
 
 use crate::error::{StorageError, check_total};
+use crate::file::{LocalFile, io_error, on_blocking_pool};
 use crate::key::{check_key, check_prefix};
-use crate::map::map_file;
 use crate::storage::{
-    BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, ReadStore, Store,
-    Tail,
+    BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, ReadStore, Source,
+    Store,
 };
 use crate::temporary::{TemporaryFile, folder_of, sync_folder};
 
@@ -25,7 +25,7 @@ use crate::temporary::{TemporaryFile, folder_of, sync_folder};
 const LOCK_NAME: &str = ".wakashu.lock";
 
 /// How much is written between two progress reports.
-const WRITE_BLOCK_BYTES: usize = 4 << 20;
+const WRITE_BLOCK_BYTES: u64 = 4 << 20;
 
 /// A folder whose files are objects.
 #[derive(Debug, Clone)]
@@ -46,9 +46,9 @@ impl Folder {
 
     fn open(&self, key: &str, length: Option<u64>) -> Result<Arc<dyn Object>, StorageError> {
         let path = self.path(key)?;
-        let bytes = map_file(&path).map_err(|source| io_error("open", &path, source))?;
-        check_total(&path.display(), length, bytes.len() as u64)?;
-        Ok(Arc::new(MappedObject { path, bytes }))
+        let file = LocalFile::open(&path).map_err(|source| io_error("open", &path, source))?;
+        check_total(&path.display(), length, file.length())?;
+        Ok(Arc::new(file))
     }
 
     fn get(&self, key: &str, known: Option<&Etag>) -> Result<Fetched, StorageError> {
@@ -60,20 +60,20 @@ impl Folder {
         })
     }
 
-    fn put(&self, key: &str, bytes: &[u8], progress: &Progress) -> Result<PutOutcome, StorageError> {
+    fn put(&self, key: &str, source: &Source, progress: &Progress) -> Result<PutOutcome, StorageError> {
         let path = self.path(key)?;
         if path.exists() {
             return Ok(PutOutcome::AlreadyThere);
         }
         let folder = self.create_parent(&path)?;
-        match write_temporary(folder, bytes, progress)?.keep_new(&path) {
+        match write_temporary(folder, source, progress)?.keep_new(&path) {
             Ok(()) => Ok(PutOutcome::Created),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(PutOutcome::AlreadyThere),
             Err(error) => Err(io_error("create", &path, error)),
         }
     }
 
-    fn swap(&self, key: &str, bytes: &[u8], expected: Option<&Etag>) -> Result<Etag, StorageError> {
+    fn swap(&self, key: &str, bytes: &Bytes, expected: Option<&Etag>) -> Result<Etag, StorageError> {
         let path = self.path(key)?;
         if bytes.len() as u64 > MAX_SMALL_BYTES {
             return Err(too_large(&path, bytes.len() as u64));
@@ -88,7 +88,7 @@ impl Folder {
         if current.as_ref() != expected {
             return Err(StorageError::Changed { object: path.display().to_string() });
         }
-        let file = write_temporary(folder, bytes, &Progress::silent())?;
+        let file = write_temporary(folder, &Source::Bytes(bytes.clone()), &Progress::silent())?;
         file.keep(&path).map_err(|source| io_error("replace", &path, source))?;
         Ok(etag_of(bytes))
     }
@@ -169,11 +169,11 @@ impl Store for Folder {
     fn put_if_absent<'a>(
         &'a self,
         key: &'a str,
-        bytes: Bytes,
+        source: Source,
         progress: &'a Progress,
     ) -> BoxFuture<'a, Result<PutOutcome, StorageError>> {
         let (folder, name, progress) = (self.clone(), key.to_owned(), progress.clone());
-        Box::pin(on_blocking_pool(key, move || folder.put(&name, &bytes, &progress)))
+        Box::pin(on_blocking_pool(key, move || folder.put(&name, &source, &progress)))
     }
 
     fn compare_and_swap<'a>(
@@ -197,45 +197,6 @@ impl Store for Folder {
     }
 }
 
-/// A mapped file.
-#[derive(Debug)]
-struct MappedObject {
-    path: PathBuf,
-    bytes: Bytes,
-}
-
-impl Object for MappedObject {
-    fn mapped(&self) -> Option<&Bytes> {
-        Some(&self.bytes)
-    }
-
-    fn tail(&self, most: u64) -> BoxFuture<'_, Result<Tail, StorageError>> {
-        let skipped = usize::try_from(most).map_or(0, |most| self.bytes.len().saturating_sub(most));
-        let tail = Tail { bytes: self.bytes.slice(skipped..), total_length: self.bytes.len() as u64 };
-        Box::pin(std::future::ready(Ok(tail)))
-    }
-
-    fn read(&self, span: Span) -> BoxFuture<'_, Result<Bytes, StorageError>> {
-        let range = usize::try_from(span.offset).ok().zip(usize::try_from(span.end()).ok());
-        let inside = range.filter(|(_, end)| *end <= self.bytes.len());
-        let read =
-            inside.map(|(start, end)| self.bytes.slice(start..end)).ok_or_else(|| StorageError::ShortRead {
-                object: self.path.display().to_string(),
-                expected: span.length,
-                found: (self.bytes.len() as u64).saturating_sub(span.offset),
-            });
-        Box::pin(std::future::ready(read))
-    }
-}
-
-async fn on_blocking_pool<T: Send + 'static>(
-    object: &str,
-    work: impl FnOnce() -> Result<T, StorageError> + Send + 'static,
-) -> Result<T, StorageError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|stopped| StorageError::Other { object: object.to_owned(), source: stopped.into() })?
-}
-
 fn read_small(path: &Path) -> Result<Option<(Bytes, Etag)>, StorageError> {
     let file = match File::open(path) {
         Err(missing) if missing.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -256,13 +217,19 @@ fn etag_of(bytes: &[u8]) -> Etag {
 }
 
 /// Writes a file of a name that nobody looks at.
-fn write_temporary(folder: &Path, bytes: &[u8], progress: &Progress) -> Result<TemporaryFile, StorageError> {
+fn write_temporary(
+    folder: &Path,
+    source: &Source,
+    progress: &Progress,
+) -> Result<TemporaryFile, StorageError> {
     let created = TemporaryFile::create_in(folder);
     let mut file = created.map_err(|source| io_error("create a file in", folder, source))?;
     let mut written = 0;
-    for block in bytes.chunks(WRITE_BLOCK_BYTES) {
-        file.write_all(block).map_err(|source| io_error("write", file.path(), source))?;
-        written += block.len() as u64;
+    while written < source.length() {
+        let length = WRITE_BLOCK_BYTES.min(source.length() - written);
+        let block = source.read_blocking(Span { offset: written, length })?;
+        file.write_all(&block).map_err(|source| io_error("write", file.path(), source))?;
+        written += length;
         progress.report(written);
     }
     Ok(file)
@@ -270,11 +237,4 @@ fn write_temporary(folder: &Path, bytes: &[u8], progress: &Progress) -> Result<T
 
 fn too_large(path: &Path, found: u64) -> StorageError {
     StorageError::TooLarge { object: path.display().to_string(), found, most: MAX_SMALL_BYTES }
-}
-
-fn io_error(verb: &'static str, path: &Path, source: io::Error) -> StorageError {
-    match source.kind() {
-        io::ErrorKind::NotFound => StorageError::NotFound { object: path.display().to_string() },
-        _ => StorageError::Io { verb, path: path.to_owned(), source },
-    }
 }

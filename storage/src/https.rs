@@ -129,10 +129,6 @@ impl fmt::Display for WebObject {
 }
 
 impl Object for WebObject {
-    fn mapped(&self) -> Option<&Bytes> {
-        None
-    }
-
     fn tail(&self, most: u64) -> BoxFuture<'_, Result<Tail, StorageError>> {
         // Not all hosts know ranges that are counted from the end.
         let wanted = match self.length {

@@ -9,12 +9,12 @@
 //! meant for the operator.
 
 mod error;
+mod file;
 mod folder;
 #[cfg(feature = "https")]
 mod https;
 mod key;
 mod location;
-mod map;
 mod open;
 mod pointer;
 mod publish;
@@ -27,25 +27,26 @@ mod timestamp;
 mod web_address;
 
 pub use error::StorageError;
+pub use file::{FileMark, LocalFile};
 pub use folder::Folder;
 #[cfg(feature = "https")]
 pub use https::WebHost;
 pub use key::check_key;
 pub use location::{Location, LocationError, Place};
-pub use map::map_file;
 pub use open::{OpenError, open_archive};
 pub use pointer::{
     ARCHIVES_PREFIX, MAX_INLINE_BYTES, POINTER_KEY, Pointer, PointerOpening, Version, archive_key,
     digest_of_key,
 };
 pub use publish::{
-    ArchiveWrite, PRUNE_AGE, PublishOptions, PublishOutcome, RollbackOutcome, history, publish, rollback,
+    ArchiveWrite, PRUNE_AGE, PublishOptions, PublishOutcome, RollbackOutcome, history, publish, publish_file,
+    rollback,
 };
 #[cfg(feature = "s3")]
 pub use s3::{Bucket, Keys, S3Settings};
 pub use storage::{
-    BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, ReadStore, Store,
-    Tail,
+    BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, ReadStore, Source,
+    Store, Tail,
 };
 pub use temporary::{TemporaryFile, folder_of, spool_in};
 pub use timestamp::{ParseTimestampError, Timestamp};

@@ -40,9 +40,9 @@ pub enum Place {
     Web(WebAddress),
 }
 
-/// Says why a text is no address.
+/// Says why a text is not an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{address}` is no address of an archive or a store: {problem}")]
+#[error("`{address}` is not the address of an archive or a store: {problem}")]
 pub struct LocationError {
     address: String,
     problem: &'static str,
@@ -108,7 +108,9 @@ async fn open_bucket(bucket: &str, prefix: &str) -> Result<Arc<dyn Store>, Stora
 
 #[cfg(not(feature = "s3"))]
 async fn open_bucket(_: &str, _: &str) -> Result<Arc<dyn Store>, StorageError> {
-    Err(StorageError::Setting { problem: "this build cannot open s3:// addresses".to_owned() })
+    Err(StorageError::Setting {
+        problem: "this build cannot open s3:// addresses: build it with `--features s3`".to_owned(),
+    })
 }
 
 #[cfg(feature = "https")]
@@ -119,7 +121,9 @@ fn open_web_host(address: &WebAddress) -> Result<Arc<dyn ReadStore>, StorageErro
 
 #[cfg(not(feature = "https"))]
 fn open_web_host(_: &WebAddress) -> Result<Arc<dyn ReadStore>, StorageError> {
-    Err(StorageError::Setting { problem: "this build cannot open https:// addresses".to_owned() })
+    Err(StorageError::Setting {
+        problem: "this build cannot open https:// addresses: build it with `--features https`".to_owned(),
+    })
 }
 
 impl FromStr for Location {

@@ -22,7 +22,7 @@ pub fn archive_key(digest: ContentHash) -> String {
     format!("{ARCHIVES_PREFIX}{digest}{ARCHIVE_SUFFIX}")
 }
 
-/// Returns the digest an archive's key names; nothing for other keys.
+/// Returns the digest an archive's key names; `None` for other keys.
 #[must_use]
 pub fn digest_of_key(key: &str) -> Option<ContentHash> {
     key.strip_prefix(ARCHIVES_PREFIX)?.strip_suffix(ARCHIVE_SUFFIX)?.parse().ok()
@@ -145,7 +145,7 @@ impl Pointer {
     }
 
     /// Returns the pointer after going back to the version with that digest: what was served since then is rolled back.
-    /// A version that was itself rolled back from is served again like a new one. Nothing if there is no such version.
+    /// A version that was itself rolled back from is served again like a new one. `None` if there is no such version.
     #[must_use]
     pub fn rolled_back_to(&self, digest: ContentHash) -> Option<Self> {
         let earlier = self.earlier();
@@ -169,7 +169,7 @@ impl Pointer {
 
     /// Returns the JSON to store: indented, because people read it, and ending in a line feed.
     pub(crate) fn to_json(&self) -> Bytes {
-        // Only maps with keys that are no strings and failing `Serialize` implementations can fail; there are none.
+        // Only maps whose keys are not strings and failing `Serialize` implementations can fail; there are none.
         let mut json = serde_json::to_vec_pretty(self).unwrap_or_default();
         json.push(b'\n');
         json.into()

@@ -13,16 +13,17 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
-use wakashu_archive::{Archive, ContentHash, TAIL_BYTES, TRAILER_BYTES, Trailer};
+use wakashu_archive::{
+    Archive, ContentHash, HEAD_MAGIC, ReadAt as _, Span, TAIL_BYTES, TRAILER_BYTES, Trailer,
+};
 
 use crate::error::StorageError;
-use crate::map::map_file;
+use crate::file::LocalFile;
 use crate::open::{OpenError, open_archive};
 use crate::pointer::{
     ARCHIVES_PREFIX, POINTER_KEY, Pointer, PointerOpening, Version, archive_key, digest_of_key,
 };
-use crate::storage::{Etag, Fetched, ObjectInfo, Progress, PutOutcome, ReadStore, Store};
+use crate::storage::{Etag, Fetched, ObjectInfo, Progress, PutOutcome, ReadStore, Source, Store};
 use crate::timestamp::Timestamp;
 
 /// How old an archive that no history names must be before it is removed. Leaves time for readers that still
@@ -101,6 +102,18 @@ pub async fn publish(
     options: &PublishOptions,
     progress: &Progress,
 ) -> Result<PublishOutcome, StorageError> {
+    let opened = LocalFile::open(file);
+    let opened = opened.map_err(|source| StorageError::Io { verb: "open", path: file.to_owned(), source })?;
+    publish_file(storage, opened, options, progress).await
+}
+
+/// Publishes an archive file that is open, which may have no name any more. Running it again writes nothing.
+pub async fn publish_file(
+    storage: &dyn Store,
+    file: LocalFile,
+    options: &PublishOptions,
+    progress: &Progress,
+) -> Result<PublishOutcome, StorageError> {
     let local = LocalArchive::open(file)?;
     let known = read_pointer(storage).await?;
     let current = known.as_ref().map(|(pointer, _)| &pointer.current);
@@ -131,7 +144,7 @@ pub async fn publish(
 
     let next = Version {
         digest: local.digest,
-        bytes: local.bytes.len() as u64,
+        bytes: local.file.length(),
         built_from: local.built_from,
         published_at: Timestamp::from(options.now),
     };
@@ -150,7 +163,7 @@ pub async fn publish(
     };
 
     if options.dry_run {
-        if is_whole(storage, local.digest, local.bytes.len() as u64).await? {
+        if is_whole(storage, local.digest, local.file.length()).await? {
             outcome.archive = ArchiveWrite::AlreadyThere;
         }
         match prunable(storage, options.now).await {
@@ -167,6 +180,7 @@ pub async fn publish(
     }
 
     outcome.archive = local.write(storage, progress).await?;
+    local.check_unchanged(storage, outcome.archive).await?;
     let unnamed_before = known.as_ref().is_none_or(|(pointer, _)| !pointer.names(local.digest));
     let endangered = outcome.archive == ArchiveWrite::AlreadyThere
         && unnamed_before
@@ -239,25 +253,39 @@ struct LocalArchive {
     digest: ContentHash,
     built_from: ContentHash,
     opening: PointerOpening,
-    bytes: Bytes,
+    file: LocalFile,
 }
 
 impl LocalArchive {
-    fn open(file: &Path) -> Result<Self, StorageError> {
-        let bytes = map_file(file).map_err(|source| StorageError::Io {
-            verb: "open",
-            path: file.to_owned(),
-            source,
-        })?;
-        let refused = |source| StorageError::BadArchive { path: file.to_owned(), source };
-        let archive = Archive::open(&*bytes).map_err(refused)?;
-        Trailer::check_head(&bytes).map_err(refused)?;
+    fn open(file: LocalFile) -> Result<Self, StorageError> {
+        let path = || file.path().to_owned();
+        let refused = |error: OpenError| match error {
+            OpenError::Storage(error) => error,
+            OpenError::Archive(source) => StorageError::BadArchive { path: path(), source },
+        };
+        let archive = Archive::open(&file).map_err(refused)?;
+        let head = Span { offset: 0, length: file.length().min(HEAD_MAGIC.len() as u64) };
+        let head = file.read_at(head).map_err(refused)?;
+        Trailer::check_head(&head).map_err(|source| refused(source.into()))?;
         if archive.root().entries.to_native() == 0 {
-            return Err(StorageError::NoEntries { path: file.to_owned() });
+            return Err(StorageError::NoEntries { path: path() });
         }
         let built_from = ContentHash::from(&archive.root().built_from);
-        let opening = PointerOpening::of(&archive, &bytes);
-        Ok(Self { digest: archive.digest(), built_from, opening, bytes })
+        let length = file.length().min(TAIL_BYTES);
+        let tail = file.read_at(Span { offset: file.length() - length, length }).map_err(refused)?;
+        let opening = PointerOpening::of(&archive, &tail);
+        Ok(Self { digest: archive.digest(), built_from, opening, file })
+    }
+
+    /// Makes sure that what was written is what the digest names: takes it back if the file changed meanwhile.
+    async fn check_unchanged(&self, storage: &dyn Store, written: ArchiveWrite) -> Result<(), StorageError> {
+        if !self.file.is_changed() {
+            return Ok(());
+        }
+        if written != ArchiveWrite::AlreadyThere {
+            storage.delete(&archive_key(self.digest)).await?;
+        }
+        Err(StorageError::SourceChanged { path: self.file.path().to_owned() })
     }
 
     /// Makes sure that the archive object is there and whole.
@@ -265,7 +293,7 @@ impl LocalArchive {
         let key = archive_key(self.digest);
         let mut written = ArchiveWrite::Uploaded;
         for _ in 0..MOST_WRITES {
-            match presence(storage, self.digest, self.bytes.len() as u64).await? {
+            match presence(storage, self.digest, self.file.length()).await? {
                 Presence::Whole if written == ArchiveWrite::Uploaded => {
                     return Ok(ArchiveWrite::AlreadyThere);
                 }
@@ -277,7 +305,9 @@ impl LocalArchive {
                     written = ArchiveWrite::Restored;
                 }
             }
-            if storage.put_if_absent(&key, self.bytes.clone(), progress).await? == PutOutcome::Created {
+            if storage.put_if_absent(&key, Source::File(self.file.clone()), progress).await?
+                == PutOutcome::Created
+            {
                 return Ok(written);
             }
         }

@@ -13,7 +13,7 @@ pub(crate) enum Reach {
 }
 
 impl Reach {
-    /// Returns the reach an address is in; nothing for private networks and addresses that name no host.
+    /// Returns the reach an address is in; `None` for private networks and addresses that name no host.
     pub(crate) fn of(address: IpAddr) -> Option<Self> {
         match address.to_canonical() {
             address if address.is_loopback() => Some(Self::Loopback),

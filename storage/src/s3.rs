@@ -22,8 +22,8 @@ use wakashu_archive::Span;
 use crate::error::{StorageError, check_total};
 use crate::key::{check_key, check_prefix};
 use crate::storage::{
-    BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, ReadStore, Store,
-    Tail,
+    BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, ReadStore, Source,
+    Store, Tail,
 };
 use client::{Connected, connect, timeouts, while_reading};
 pub use client::{Keys, S3Settings};
@@ -115,12 +115,12 @@ impl Store for Bucket {
     fn put_if_absent<'a>(
         &'a self,
         key: &'a str,
-        bytes: Bytes,
+        source: Source,
         progress: &'a Progress,
     ) -> BoxFuture<'a, Result<PutOutcome, StorageError>> {
         Box::pin(async move {
             let object = self.named(key)?;
-            Box::pin(object.put_if_absent(bytes, progress)).await
+            Box::pin(object.put_if_absent(source, progress)).await
         })
     }
 
@@ -184,10 +184,6 @@ impl fmt::Display for BucketObject {
 }
 
 impl Object for BucketObject {
-    fn mapped(&self) -> Option<&Bytes> {
-        None
-    }
-
     fn tail(&self, most: u64) -> BoxFuture<'_, Result<Tail, StorageError>> {
         within(read_deadline(most), self, self.read_tail(most))
     }

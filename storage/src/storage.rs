@@ -9,6 +9,7 @@ use bytes::Bytes;
 use wakashu_archive::Span;
 
 use crate::error::StorageError;
+use crate::file::LocalFile;
 
 /// Most bytes of an object read or written whole by [`ReadStore::get_if_changed`] and
 /// [`Store::compare_and_swap`].
@@ -21,8 +22,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 ///
 /// Keys are relative names separated by `/`; [`check_key`](crate::check_key) says which are accepted.
 pub trait ReadStore: Send + Sync + fmt::Debug {
-    /// Names an object for reading. A folder opens and maps the file here; a remote store asks nothing until the
-    /// first read, so that a missing object may show only then.
+    /// Names an object for reading. A folder opens the file here; a remote store asks nothing until the first read, so
+    /// that a missing object may show only then.
     ///
     /// `length` is how long the object must be, where the pointer or someone else has said so. A store that finds
     /// another length answers with [`StorageError::OtherLength`].
@@ -49,7 +50,7 @@ pub trait Store: ReadStore {
     fn put_if_absent<'a>(
         &'a self,
         key: &'a str,
-        bytes: Bytes,
+        source: Source,
         progress: &'a Progress,
     ) -> BoxFuture<'a, Result<PutOutcome, StorageError>>;
 
@@ -65,20 +66,66 @@ pub trait Store: ReadStore {
     /// Lists the objects directly below `prefix`, which is empty or ends in `/`, by key.
     fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<ObjectInfo>, StorageError>>;
 
-    /// Removes an object; one that is not there is no error.
+    /// Removes an object; one that is not there is not an error.
     fn delete<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), StorageError>>;
 }
 
 /// One immutable object being read.
 pub trait Object: Send + Sync + fmt::Debug {
-    /// Returns the whole object when it is mapped into memory, as in a folder; nothing for a remote one.
-    fn mapped(&self) -> Option<&Bytes>;
-
     /// Reads the last `most` bytes, or all of a shorter object.
     fn tail(&self, most: u64) -> BoxFuture<'_, Result<Tail, StorageError>>;
 
     /// Reads a span. Fewer bytes than asked for is an error.
     fn read(&self, span: Span) -> BoxFuture<'_, Result<Bytes, StorageError>>;
+
+    /// Tells whether a read costs little besides its bytes. Then nothing is fetched ahead, and what touches is not read
+    /// together: it would have to be taken apart again.
+    fn is_near(&self) -> bool {
+        false
+    }
+
+    /// Tells whether the object was written to since it was opened, where that can be known without reading. Objects
+    /// are immutable, but nothing stops a person from editing a file.
+    fn has_changed(&self) -> bool {
+        false
+    }
+}
+
+/// What an object is made from.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// Bytes in memory.
+    Bytes(Bytes),
+    /// A file, read piece by piece as it is written.
+    File(LocalFile),
+}
+
+impl Source {
+    /// Returns the length of the whole.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::File(file) => file.length(),
+        }
+    }
+
+    /// Reads a span, which lies inside the whole.
+    pub(crate) fn read_blocking(&self, span: Span) -> Result<Bytes, StorageError> {
+        match self {
+            Self::Bytes(bytes) => {
+                let at = |place: u64| usize::try_from(place).unwrap_or(usize::MAX).min(bytes.len());
+                Ok(bytes.slice(at(span.offset)..at(span.end())))
+            }
+            Self::File(file) => file.read_blocking(span),
+        }
+    }
+}
+
+impl<T: Into<Bytes>> From<T> for Source {
+    fn from(bytes: T) -> Self {
+        Self::Bytes(bytes.into())
+    }
 }
 
 /// The end of an object.

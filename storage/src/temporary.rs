@@ -21,7 +21,7 @@ pub struct TemporaryFile(NamedTempFile);
 impl TemporaryFile {
     /// Creates a file in a folder that exists, and removes what dead writers left there.
     ///
-    /// The file can be read by whoever the process's mask allows, as any new file: a server may run as another user
+    /// The process's mask decides who can read the file, as with any new file: a server may run as another user
     /// than the publisher.
     pub fn create_in(folder: &Path) -> io::Result<Self> {
         remove_litter(folder);
@@ -103,7 +103,7 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-/// Removes the files of dead writers. A failure here is no reason not to write.
+/// Removes the files of dead writers. A failure here does not keep us from writing.
 fn remove_litter(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();

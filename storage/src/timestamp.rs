@@ -78,7 +78,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Says that a text is no moment this crate writes.
+/// Says that a text is not a moment as this crate writes it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected a time like `2026-11-16T09:30:00Z`")]
 pub struct ParseTimestampError;

@@ -13,8 +13,10 @@ use crate::error::{self, RpcError};
 use crate::json::string;
 use crate::message::{Members, Request};
 
-const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
-const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The member of `_meta` that names the revision.
+pub const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+/// The member of `_meta` that says what the client can do.
+pub const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const LOG_LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 const LOG_LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
@@ -209,7 +211,7 @@ fn check_envelope(meta: &Members<'_>) -> Result<(), RpcError> {
     if let Some(level) = meta.get(LOG_LEVEL_KEY)
         && !string(level).is_some_and(|level| LOG_LEVELS.contains(&&*level))
     {
-        return Err(error::envelope(format!("`_meta[\"{LOG_LEVEL_KEY}\"]` is no log level")));
+        return Err(error::envelope(format!("`_meta[\"{LOG_LEVEL_KEY}\"]` is not a log level")));
     }
     Ok(())
 }
@@ -269,8 +271,37 @@ fn decode_name(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     }
 }
 
+/// Writes a value for a header: as it is where a header can hold it, else as `=?base64?…?=`.
+#[must_use]
+pub fn encode_value(value: &str) -> Cow<'_, str> {
+    let is_plain = value.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
+    let looks_encoded = value.starts_with("=?base64?") && value.ends_with("?=");
+    let has_edges = value.starts_with([' ', '\t']) || value.ends_with([' ', '\t']);
+    if is_plain && !looks_encoded && !has_edges {
+        return Cow::Borrowed(value);
+    }
+    Cow::Owned(format!("=?base64?{}?=", STANDARD.encode(value)))
+}
+
 /// Tells whether a request carries a modern envelope.
 #[must_use]
 pub fn has_envelope(request: &Request<'_>) -> bool {
     request.params.meta.members().get(VERSION_KEY).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_header_cannot_hold_is_encoded_and_decodes_to_itself() {
+        for plain in ["", "get_poem", "wakashu://rounds/%E7%AC%AC1%E5%9B%9E", "a b", "=?base64?x", "~"] {
+            assert_eq!(encode_value(plain), plain);
+        }
+        for odd in ["第1回", " a", "a\t", "a\nb", "\u{7f}", "=?base64?YQ==?=", "é"] {
+            let encoded = encode_value(odd);
+            assert!(encoded.starts_with("=?base64?"), "{odd}");
+            assert_eq!(decode_name(encoded.as_bytes()).as_deref(), Some(odd.as_bytes()));
+        }
+    }
 }

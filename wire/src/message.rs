@@ -66,6 +66,8 @@ pub struct Params<'a> {
     pub protocol_version: Option<Raw<'a>>,
     /// What a subscription wants to hear of.
     pub notifications: Part<'a>,
+    /// What the client that sends an `initialize` can do.
+    pub capabilities: Part<'a>,
     /// The request a cancellation names.
     request_id: Option<Raw<'a>>,
 }
@@ -77,7 +79,7 @@ enum Slot<'s, 'a> {
 }
 
 impl<'a> Params<'a> {
-    /// Returns the number and the place of the field called `name`; nothing for fields nobody looks at.
+    /// Returns the number and the place of the field called `name`; `None` for fields nobody looks at.
     fn slot(&mut self, name: &str) -> Option<(u8, Slot<'_, 'a>)> {
         Some(match name {
             "name" => (0, Slot::Value(&mut self.name)),
@@ -91,6 +93,7 @@ impl<'a> Params<'a> {
             "protocolVersion" => (8, Slot::Value(&mut self.protocol_version)),
             "notifications" => (9, Slot::Part(&mut self.notifications)),
             "requestId" => (10, Slot::Value(&mut self.request_id)),
+            "capabilities" => (11, Slot::Part(&mut self.capabilities)),
             _ => return None,
         })
     }
@@ -317,6 +320,20 @@ impl<'a> Members<'a> {
         self.0.iter().rev().find(|(member, _)| member == name).map(|(_, value)| *value)
     }
 
+    /// Tells whether a name appears twice, however it is written: which of the two would count is anybody's guess.
+    #[must_use]
+    pub fn has_repeated_name(&self) -> bool {
+        match self.0.as_slice() {
+            [] | [_] => false,
+            [(one, _), (other, _)] => one == other,
+            members => {
+                let mut names: Vec<&str> = members.iter().map(|(name, _)| &**name).collect();
+                names.sort_unstable();
+                names.array_windows().any(|[one, other]| one == other)
+            }
+        }
+    }
+
     /// Returns the string member called `name`.
     #[must_use]
     pub fn string(&self, name: &str) -> Option<Cow<'a, str>> {
@@ -366,6 +383,22 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1}"#, -32600),
         ] {
             assert_eq!(code(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_repeated_name_is_noticed_however_it_is_written() {
+        for (object, expected) in [
+            ("{}", false),
+            (r#"{"a":1}"#, false),
+            (r#"{"a":1,"b":1}"#, false),
+            (r#"{"a":1,"a":1}"#, true),
+            (r#"{"a":1,"\u0061":2}"#, true),
+            (r#"{"b":1,"a":2,"A":3}"#, false),
+            (r#"{"b":1,"a":2,"c":3,"b":null}"#, true),
+        ] {
+            let members = Part::read(&mut Json::new(object)).unwrap();
+            assert_eq!(members.members().has_repeated_name(), expected, "{object}");
         }
     }
 

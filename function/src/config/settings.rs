@@ -8,7 +8,9 @@ use std::time::Duration;
 use wakashu_storage::Location;
 
 use crate::config::{Config, InvokeMode};
+#[cfg(feature = "drills")]
 use crate::desk::drill::Drill;
+use crate::served::limits::MAX_CONNECTIONS;
 use crate::tools::{self, TOOLS};
 use crate::web::tokens::Token;
 
@@ -27,7 +29,7 @@ pub(crate) struct Setting {
 }
 
 /// All settings.
-pub(crate) static SETTINGS: [Setting; 20] = [
+pub(crate) static SETTINGS: &[Setting] = &[
     Setting {
         name: "WAKASHU_ARCHIVE",
         default: "none",
@@ -66,9 +68,16 @@ pub(crate) static SETTINGS: [Setting; 20] = [
     Setting {
         name: "WAKASHU_CACHE_BYTES",
         default: "67108864",
-        what: "memory for pages, and for pictures and search columns fetched from a bucket or web host",
+        what: "memory for pages and pictures, wherever the archive is",
         set: |config, text| number(text, 1 << 20, 64 << 30).map(|number| config.cache_bytes = number),
         show: |config| config.cache_bytes.to_string(),
+    },
+    Setting {
+        name: "WAKASHU_SEARCH_BYTES",
+        default: "1073741824",
+        what: "memory for the archive's search columns, from the first search on; where they take more, searches are refused and say how much",
+        set: |config, text| number(text, 0, 64 << 30).map(|number| config.search_bytes = number),
+        show: |config| config.search_bytes.to_string(),
     },
     Setting {
         name: "WAKASHU_PRELOAD_BYTES",
@@ -150,11 +159,28 @@ pub(crate) static SETTINGS: [Setting; 20] = [
         show: |config| config.rate_per_client.to_string(),
     },
     Setting {
+        name: "WAKASHU_CONNECTIONS_PER_CLIENT",
+        default: "768",
+        what: "connections `serve` holds from one address, 1 to 1024; behind a proxy that is the proxy's: set 1024",
+        set: |config, text| {
+            number(text, 1, MAX_CONNECTIONS).map(|number| config.connections_per_client = number)
+        },
+        show: |config| config.connections_per_client.to_string(),
+    },
+    Setting {
+        name: "WAKASHU_METRICS",
+        default: "true",
+        what: "whether `serve` answers `GET /metrics` for Prometheus; where tokens are set, to any of them",
+        set: |config, text| truth(text).map(|said| config.metrics = said),
+        show: |config| config.metrics.to_string(),
+    },
+    #[cfg(feature = "drills")]
+    Setting {
         name: "WAKASHU_DRILL",
         default: "off",
-        what: "`on` lets the method `wakashu/drill` panic; `slow`, `fault` and `panic` do that to every tool: to see what becomes of it",
-        set: |config, text| drill(text).map(|drill| config.drill = drill),
-        show: |config| config.drill.as_str().to_owned(),
+        what: "",
+        set: |config, text| Drill::read(text).map(|drill| config.drill = drill),
+        show: |config| config.drill.shown(),
     },
     Setting {
         name: "HOST",
@@ -176,14 +202,16 @@ pub(crate) static SETTINGS: [Setting; 20] = [
 ];
 
 /// What our other programs, workflows and tests read: theirs to understand, not to be refused here.
-pub(super) const OTHERS: [&str; 13] = [
+pub(super) const OTHERS: [&str; 15] = [
     "WAKASHU_DIR",
+    "WAKASHU_LANGUAGE",
     "WAKASHU_STORE",
     "WAKASHU_STACK",
     "WAKASHU_PARAMETERS",
     "WAKASHU_PUBLISH_ROLE",
     "WAKASHU_DEPLOY_ROLE",
     "WAKASHU_URL",
+    "WAKASHU_SMOKE_TOKEN",
     "WAKASHU_PROGRAMS",
     "WAKASHU_SEEDS",
     "WAKASHU_LONG",
@@ -221,13 +249,17 @@ fn distance(one: &str, other: &str) -> usize {
 pub fn write_markdown(out: &mut impl std::io::Write) -> std::io::Result<()> {
     writeln!(out, "| variable | default | what it does |")?;
     writeln!(out, "|---|---|---|")?;
-    SETTINGS.iter().try_for_each(|setting| {
+    // What tests alone set says nothing of itself.
+    SETTINGS.iter().filter(|setting| !setting.what.is_empty()).try_for_each(|setting| {
         writeln!(out, "| `{}` | {} | {} |", setting.name, setting.default, setting.what)
     })
 }
 
+/// Reads where an archive is. A path becomes absolute: it is shown to people, and handed on to other programs.
 fn location(text: &str) -> Result<Location, String> {
-    text.parse().map_err(|error: wakashu_storage::LocationError| error.to_string())
+    let absolute = if text.contains("://") { None } else { std::path::absolute(text).ok() };
+    let path = absolute.as_ref().and_then(|path| path.to_str());
+    path.unwrap_or(text).parse().map_err(|error: wakashu_storage::LocationError| error.to_string())
 }
 
 fn list<T>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
@@ -290,11 +322,6 @@ fn invoke_mode(text: &str) -> Result<InvokeMode, String> {
     let modes = [InvokeMode::Buffered, InvokeMode::ResponseStream];
     let mode = modes.into_iter().find(|mode| mode.as_str() == text);
     mode.ok_or_else(|| "expected BUFFERED or RESPONSE_STREAM".to_owned())
-}
-
-fn drill(text: &str) -> Result<Drill, String> {
-    let drill = Drill::ALL.into_iter().find(|drill| drill.as_str() == text);
-    drill.ok_or_else(|| "expected off, on, slow, fault or panic".to_owned())
 }
 
 /// Reads names of tools; returns them in the registry's order.

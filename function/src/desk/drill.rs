@@ -1,12 +1,10 @@
-//! Drills: faults on demand, so that operators and tests can see what becomes of them.
+//! Drills: faults on demand, so that tests can see what becomes of them. The programs that ship are built without the
+//! feature `drills` and have none.
 
-use std::time::Duration;
+#[cfg(feature = "drills")]
+use std::net::SocketAddr;
 
 use crate::fault::ToolError;
-use crate::observe::detail::Detail;
-
-/// How long a tool takes in a [`Drill::Slow`].
-const SLOW: Duration = Duration::from_secs(2);
 
 /// What is practised.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -15,38 +13,75 @@ pub enum Drill {
     #[default]
     Off,
     /// The method `wakashu/drill` panics.
+    #[cfg(feature = "drills")]
     Method,
-    /// Every tool takes two seconds longer.
-    Slow,
-    /// Every tool fails as if the archive could not be read.
+    /// Every call waits at a gate: it connects to this address and goes on when that connection ends.
+    #[cfg(feature = "drills")]
+    Hold(SocketAddr),
+    /// Every call fails as if the archive could not be read.
+    #[cfg(feature = "drills")]
     Fault,
-    /// Every tool panics.
+    /// Every call panics.
+    #[cfg(feature = "drills")]
     Panic,
 }
 
+#[cfg(not(feature = "drills"))]
 impl Drill {
-    /// All drills.
-    pub const ALL: [Self; 5] = [Self::Off, Self::Method, Self::Slow, Self::Fault, Self::Panic];
+    /// Tells whether anything befalls calls.
+    pub(super) fn befalls_calls(self) -> bool {
+        false
+    }
 
-    /// Returns the word that asks for it in `WAKASHU_DRILL`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
+    #[expect(clippy::unused_async, reason = "builds with drills wait here")]
+    pub(super) async fn practise(self) -> Result<(), ToolError> {
+        Ok(())
+    }
+}
+
+#[cfg(feature = "drills")]
+impl Drill {
+    /// Reads what `WAKASHU_DRILL` asks for.
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
+        let drill = match text {
+            "off" => Some(Self::Off),
+            "on" => Some(Self::Method),
+            "fault" => Some(Self::Fault),
+            "panic" => Some(Self::Panic),
+            _ => text.strip_prefix("hold:").and_then(|gate| gate.parse().ok()).map(Self::Hold),
+        };
+        drill.ok_or_else(|| "expected off, on, fault, panic or hold:ADDRESS".to_owned())
+    }
+
+    /// Returns what asks for it in `WAKASHU_DRILL`.
+    pub(crate) fn shown(self) -> String {
         match self {
-            Self::Off => "off",
-            Self::Method => "on",
-            Self::Slow => "slow",
-            Self::Fault => "fault",
-            Self::Panic => "panic",
+            Self::Off => "off".to_owned(),
+            Self::Method => "on".to_owned(),
+            Self::Fault => "fault".to_owned(),
+            Self::Panic => "panic".to_owned(),
+            Self::Hold(gate) => format!("hold:{gate}"),
         }
     }
 
-    /// Does to a tool's call what is practised.
+    /// Tells whether anything befalls calls.
+    pub(super) fn befalls_calls(self) -> bool {
+        !matches!(self, Self::Off | Self::Method)
+    }
+
+    /// Does to a call what is practised.
     #[expect(clippy::panic, reason = "what a drill is for")]
-    pub(crate) async fn practise(self) -> Result<(), ToolError> {
+    pub(super) async fn practise(self) -> Result<(), ToolError> {
+        use crate::observe::detail::Detail;
+        use tokio::io::AsyncReadExt as _;
+
         match self {
             Self::Off | Self::Method => Ok(()),
-            Self::Slow => {
-                tokio::time::sleep(SLOW).await;
+            Self::Hold(gate) => {
+                // No gate, or one that is gone: nothing holds the call.
+                if let Ok(mut held) = tokio::net::TcpStream::connect(gate).await {
+                    let _ = held.read(&mut [0]).await;
+                }
                 Ok(())
             }
             Self::Fault => Err(ToolError::Execution(Detail::note("this is a drill"))),

@@ -1,5 +1,6 @@
 //! MCP over standard input and output: one message per line, nothing but protocol on stdout.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Buf as _;
@@ -8,6 +9,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use wakashu_wire::{Body, Incoming, Revision, message};
 
+use crate::door::local::CLOSING_DEADLINE;
 use crate::exchange::{Arrival, Core, Exchange};
 use crate::mcp::subscriptions::{Subscription, legacy_changed};
 use crate::mcp::{self, Reply, Then, error};
@@ -32,14 +34,44 @@ enum Line {
     End,
 }
 
-/// Answers lines from `input` on `output` until the input ends and every answer is out.
+/// Answers lines from `input` on `output` until the input ends or `stop` resolves, and every answer is out. After a stop
+/// that takes [`CLOSING_DEADLINE`] at most.
 pub(crate) async fn run(
     core: Arc<Core>,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
+    stop: impl Future<Output = ()>,
 ) -> std::io::Result<()> {
     let (answers, outgoing) = mpsc::channel(MOST_UNWRITTEN);
-    let writer = tokio::spawn(write_all(output, outgoing));
+    let mut writer = tokio::spawn(write_all(output, outgoing));
+    let mut stop = pin!(stop);
+    let read = tokio::select! {
+        biased;
+        () = &mut stop => None,
+        read = answer_all(core, input, answers) => Some(read),
+    };
+    let is_stopped = async {
+        if read.is_some() {
+            stop.await;
+        }
+        tokio::time::sleep(CLOSING_DEADLINE).await;
+    };
+    tokio::select! {
+        biased;
+        written = &mut writer => read.unwrap_or(Ok(())).and(written.unwrap_or(Ok(()))),
+        () = is_stopped => {
+            tracing::warn!("some answers were still under way when the server stopped");
+            Ok(())
+        }
+    }
+}
+
+/// Answers lines from `input` until it ends, beside each other where that makes no difference.
+async fn answer_all(
+    core: Arc<Core>,
+    input: impl AsyncRead + Unpin,
+    answers: mpsc::Sender<Answer>,
+) -> std::io::Result<()> {
     let most = core.desk.capacity().saturating_add(SPARE).min(Semaphore::MAX_PERMITS);
     let places = Arc::new(Semaphore::new(most));
     let mut listeners = Listeners { core: Arc::clone(&core), answers: answers.clone(), tasks: Vec::new() };
@@ -95,12 +127,7 @@ pub(crate) async fn run(
             drop(place);
         });
     }
-    drop(listeners);
-    drop(answers);
-    match writer.await {
-        Ok(written) => written,
-        Err(_) => Ok(()),
-    }
+    Ok(())
 }
 
 /// When a line is answered.
@@ -179,7 +206,7 @@ impl Listeners {
     async fn listen(&mut self, subscription: Subscription) {
         if self.tasks.len() >= MAX_SUBSCRIPTIONS {
             let mut answer = Answer::default();
-            answer.raw(&error::invalid_params("too many subscriptions").to_json(Some(&subscription.id)));
+            answer.value(&error::invalid_params("too many subscriptions").to_json(Some(&subscription.id)));
             let _ = self.answers.send(answer).await;
             return;
         }
@@ -318,10 +345,12 @@ mod tests {
     async fn a_cancellation_is_read_while_calls_wait() {
         const CALLS: usize = 100;
         let mut core = Core::new(Arc::new(state_of(None, 0, 0, true)), None);
-        core.desk = Desk::new(1, CALLS, Duration::from_mins(1), Drill::Slow);
+        let gate = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let held = Drill::Hold(gate.local_addr().unwrap());
+        core.desk = Desk::new(1, CALLS, Duration::from_mins(1), held);
         let (mut client, server) = tokio::io::duplex(1 << 20);
         let (input, output) = tokio::io::split(server);
-        let serving = tokio::spawn(run(Arc::new(core), input, output));
+        let serving = tokio::spawn(run(Arc::new(core), input, output, std::future::pending()));
         let call = |id: usize| {
             format!(
                 r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"index_status"}}}}"#
@@ -341,6 +370,39 @@ mod tests {
             "nothing else is owed"
         );
         assert_eq!(answers.next_line().await.unwrap(), None);
+        serving.await.unwrap().unwrap();
+    }
+
+    /// A call is under way and another waits when the stop comes; both are answered, what comes later is not.
+    #[tokio::test]
+    async fn a_stop_lets_answers_under_way_finish() {
+        let mut core = Core::new(Arc::new(state_of(None, 0, 0, true)), None);
+        let gate = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        core.desk = Desk::new(1, 2, Duration::from_mins(1), Drill::Hold(gate.local_addr().unwrap()));
+        let core = Arc::new(core);
+        let (mut client, server) = tokio::io::duplex(1 << 20);
+        let (input, output) = tokio::io::split(server);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = tokio::spawn(run(Arc::clone(&core), input, output, async {
+            let _ = stopped.await;
+        }));
+        for id in 1..=2 {
+            let call = format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"index_status"}}}}"#
+            );
+            client.write_all(format!("{call}\n").as_bytes()).await.unwrap();
+        }
+        while core.desk.load().waiting == 0 {
+            tokio::task::yield_now().await;
+        }
+        stop.send(()).unwrap();
+        // Accepting a call and hanging up lets it go on.
+        tokio::spawn(async move { while gate.accept().await.is_ok() {} });
+        let mut answers = BufReader::new(client).lines();
+        for id in 1..=2 {
+            let answer = answers.next_line().await.unwrap().unwrap();
+            assert!(answer.contains(&format!("\"id\":{id},")) && answer.ends_with('}'), "{answer}");
+        }
         serving.await.unwrap().unwrap();
     }
 }

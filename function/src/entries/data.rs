@@ -1,54 +1,77 @@
 //! Entries as plain data, for callers that want no presentation. The text is the archive's own, already escaped.
 
-use bytes::Bytes;
 use wakashu_archive::{ArchivedEntry, ArchivedRound, PageView};
 
-use super::{Held, Links, Selection, Size, prefix};
-use crate::observe::detail::Detail;
-use crate::served::index::{Index, ReadError};
-use crate::served::limits::MAX_ENTRY_TEXT_BYTES;
-use crate::text::Answer;
+use super::{Drawn, Held, Links, Selection, Size, draw, prefix};
+use crate::served::limits::MAX_SHOWN_TEXT_BYTES;
+use crate::served::reading::Reading;
+use crate::text::schema::{Schema, always, sometimes};
+use crate::text::{Answer, field};
 
-/// The JSON Schema of what [`write_entries`] writes for each entry; a macro, so that schemas can be joined from it.
-macro_rules! entry_schema {
-    () => {
-        concat!(
-            r#"{"type":"object","required":["round","rank","account","poem","honka","prompt","extras","picture"],"#,
-            r#""properties":{"round":{"type":"string"},"rank":{"type":"integer"},"account":{"type":"string"},"#,
-            r#""poem":{"type":"string"},"honka":{"type":"array","items":{"type":"string"}},"#,
-            r#""prompt":{"type":"string"},"extras":{"type":"object","additionalProperties":{"type":"string"}},"#,
-            r#""yomi":{"type":"string"},"truncated":{"type":"boolean"},"picture":{"type":["object","null"],"#,
-            r#""required":["rendition","mediaType","width","height","bytes"],"properties":{"#,
-            r#""url":{"type":"string"},"rendition":{"type":"string","enum":["large","medium","small"]},"#,
-            r#""mediaType":{"type":"string"},"width":{"type":"integer"},"height":{"type":"integer"},"#,
-            r#""bytes":{"type":"integer"},"data":{"type":["string","null"]}}}}}"#
-        )
-    };
+/// The shape of an entry.
+pub(crate) const ENTRY: Schema = Schema::Object(&[
+    always("round", Schema::Text),
+    always("rank", Schema::Whole),
+    always("account", Schema::Text),
+    always("poem", Schema::Text),
+    always("honka", Schema::List(&Schema::Text)),
+    always("prompt", Schema::Text),
+    always("extras", Schema::Map(&Schema::Text)),
+    sometimes("yomi", Schema::Text),
+    sometimes("truncated", Schema::Flag),
+    always("uri", Schema::Text),
+    always("picture", Schema::OrNull(&PICTURE)),
+]);
+
+/// The shape of its picture.
+const PICTURE: Schema = Schema::Object(&[
+    sometimes("url", Schema::Text),
+    always("rendition", Schema::Words(&["large", "medium", "small"])),
+    always("mediaType", Schema::Text),
+    always("width", Schema::Whole),
+    always("height", Schema::Whole),
+    always("bytes", Schema::Whole),
+    sometimes("data", Schema::OrNull(&Schema::Text)),
+]);
+
+/// Entries to be written, with what is needed for that.
+#[derive(Clone, Copy)]
+pub(crate) struct Entries<'a> {
+    pub(crate) index: &'a Reading,
+    pub(crate) round: &'a ArchivedRound,
+    pub(crate) selection: &'a Selection,
+    pub(crate) size: Size,
+    pub(crate) links: &'a Links<'a>,
 }
-pub(crate) use entry_schema;
 
-/// Writes the selected entries, separated by commas, each as one object.
-///
-/// Pictures are described and, unless `size` is `None`, carried along as base64; `null` stands for one that could
-/// not be read.
-pub(crate) async fn write_entries(
-    out: &mut Answer,
-    index: &Index,
-    round: &ArchivedRound,
-    selection: &Selection,
-    size: Size,
-    links: &Links<'_>,
-) {
-    let mut pictures = index.pictures(selection.renditions(size)).await;
-    for (at, held) in selection.entries.iter().enumerate() {
-        let Some(entry) = held.entry() else { continue };
-        out.raw(if at == 0 { "" } else { "," });
-        out.raw(r#"{"round":"#).string(&round.title);
-        write_texts(out, held, entry);
-        out.raw(r#","picture":"#);
-        let stored = size.of_entry(entry).and_then(|_| pictures.next());
-        write_picture(out, entry, size, links, stored);
-        out.raw("}");
+impl Entries<'_> {
+    /// Writes them all as an array.
+    pub(crate) async fn write_all(self, out: &mut Answer) {
+        let list = out.open_array();
+        let write = |held: &Held, entry: &ArchivedEntry, drawn: Option<Drawn<'_>>| {
+            self.write(out.item(), held, entry, drawn);
+        };
+        draw(self.index, self.selection, self.size, write).await;
+        out.close(list);
+    }
+
+    /// Writes the only one.
+    pub(crate) async fn write_one(self, out: &mut Answer) {
+        let write = |held: &Held, entry: &ArchivedEntry, drawn: Option<Drawn<'_>>| {
+            self.write(out, held, entry, drawn);
+        };
+        draw(self.index, self.selection, self.size, write).await;
+    }
+
+    /// Writes an entry as one object. Its picture is described and, unless none was asked for, carried along as base64;
+    /// `null` stands for one that could not be read.
+    fn write(self, out: &mut Answer, held: &Held, entry: &ArchivedEntry, drawn: Option<Drawn<'_>>) {
+        out.object(|out| {
+            field!(out, "round").string(&self.round.title);
+            write_texts(out, held, entry);
+            field!(out, "uri").quoted(|out| self.links.write_uri(out, entry));
+            write_picture(field!(out, "picture"), entry, self.size, self.links, drawn);
+        });
     }
 }
 
@@ -62,7 +85,7 @@ const LISTED_BYTES: usize = 8;
 pub(super) fn most_text_bytes(entry: &ArchivedEntry) -> usize {
     let yomi = entry.yomi.as_ref().map_or(0, |yomi| yomi.len());
     let listed = entry.honka_escaped().count() + 2 * entry.extras_escaped().count();
-    (entry.text.len() + yomi).min(MAX_ENTRY_TEXT_BYTES + LISTED_BYTES * TEXTS) + LISTED_BYTES * listed
+    (entry.text.len() + yomi).min(MAX_SHOWN_TEXT_BYTES + LISTED_BYTES * TEXTS) + LISTED_BYTES * listed
 }
 
 /// The texts of an entry that are not in a list.
@@ -78,12 +101,13 @@ struct Texts<'a> {
 
 impl Texts<'_> {
     /// Writes a text, cut where the room ends.
-    fn string(&mut self, escaped: &str) -> &mut Self {
+    fn string(&mut self, escaped: &str) {
         let part = if escaped.len() <= self.room { escaped } else { prefix(escaped, usize::MAX, self.room) };
         self.is_cut |= part.len() < escaped.len();
         self.room -= part.len();
-        self.out.raw("\"").escaped(self.page, part).raw("\"");
-        self
+        self.out.quoted(|out| {
+            out.escaped(self.page, part);
+        });
     }
 
     /// Tells whether a text fits as a whole; notes it if not.
@@ -92,39 +116,45 @@ impl Texts<'_> {
         self.is_cut |= !fits;
         fits
     }
-
-    fn raw(&mut self, json: &str) -> &mut Self {
-        self.out.raw(json);
-        self
-    }
 }
 
 fn write_texts(out: &mut Answer, held: &Held, entry: &ArchivedEntry) {
-    out.raw(r#","rank":"#).number(u64::from(entry.rank.to_native()));
-    let mut texts = Texts { out, page: held.page(), room: MAX_ENTRY_TEXT_BYTES, is_cut: false };
-    texts.raw(r#","account":"#).string(entry.account_escaped());
-    texts.raw(r#","poem":"#).string(entry.poem_escaped()).raw(r#","honka":["#);
-    for (at, honka) in entry.honka_escaped().enumerate() {
+    field!(out, "rank").number(u64::from(entry.rank.to_native()));
+    let mut texts = Texts { out, page: held.page(), room: MAX_SHOWN_TEXT_BYTES, is_cut: false };
+    field!(texts.out, "account");
+    texts.string(entry.account_escaped());
+    field!(texts.out, "poem");
+    texts.string(entry.poem_escaped());
+    let honka = field!(texts.out, "honka").open_array();
+    for link in entry.honka_escaped() {
         // Half a link would lead elsewhere.
-        if !texts.has_room(honka) {
+        if !texts.has_room(link) {
             break;
         }
-        texts.raw(if at == 0 { "" } else { "," }).string(honka);
+        texts.out.item();
+        texts.string(link);
     }
-    texts.raw(r#"],"prompt":"#).string(entry.prompt_escaped()).raw(r#","extras":{"#);
-    for (at, (key, value)) in entry.extras_escaped().enumerate() {
+    texts.out.close(honka);
+    field!(texts.out, "prompt");
+    texts.string(entry.prompt_escaped());
+    let extras = field!(texts.out, "extras").open_object();
+    for (key, value) in entry.extras_escaped() {
         // Half a name may be another's.
         if !texts.has_room(key) {
             break;
         }
-        texts.raw(if at == 0 { "" } else { "," }).string(key).raw(":").string(value);
+        texts.out.item();
+        texts.string(key);
+        texts.out.colon();
+        texts.string(value);
     }
-    texts.raw("}");
+    texts.out.close(extras);
     if let Some(yomi) = entry.yomi.as_ref() {
-        texts.raw(r#","yomi":"#).string(yomi);
+        field!(texts.out, "yomi");
+        texts.string(yomi);
     }
     if texts.is_cut {
-        texts.raw(r#","truncated":true"#);
+        field!(texts.out, "truncated").boolean(true);
     }
 }
 
@@ -133,10 +163,10 @@ fn write_picture(
     entry: &ArchivedEntry,
     size: Size,
     links: &Links<'_>,
-    stored: Option<Result<Bytes, ReadError>>,
+    drawn: Option<Drawn<'_>>,
 ) {
     let Some(picture) = entry.picture.as_ref() else {
-        out.raw("null");
+        out.null();
         return;
     };
     let (name, rendition) = match size {
@@ -144,31 +174,32 @@ fn write_picture(
         Size::Medium => ("medium", &picture.medium),
         Size::Small => ("small", &picture.small),
     };
-    out.raw("{");
-    if let Some(base) = links.base {
-        out.raw(r#""url":""#);
-        links.write_address(out, base, entry);
-        out.raw("?");
-        if name != "large" {
-            out.raw("rendition=").raw(name).raw("&");
+    out.object(|out| {
+        if let Some(base) = links.base {
+            field!(out, "url").quoted(|out| {
+                links.write_address(out, base, entry);
+                out.text("?");
+                if name != "large" {
+                    out.text("rendition=").text(name).text("&");
+                }
+                out.text("v=").text(rendition.hash().to_short_hex().as_str());
+            });
         }
-        let hash = rendition.hash().to_string();
-        out.raw("v=").raw(hash.get(..16).unwrap_or_default()).raw("\",");
-    }
-    out.raw(r#""rendition":"#).string(name);
-    out.raw(r#","mediaType":"#).string(rendition.media_type().as_str());
-    out.raw(r#","width":"#).number(u64::from(rendition.width_px.to_native()));
-    out.raw(r#","height":"#).number(u64::from(rendition.height_px.to_native()));
-    out.raw(r#","bytes":"#).number(u64::from(rendition.file_bytes.to_native()));
-    match stored {
-        None => {}
-        Some(Ok(base64)) => {
-            out.raw(r#","data":""#).splice(base64).raw("\"");
+        field!(out, "rendition").string(name);
+        field!(out, "mediaType").string(rendition.media_type().as_str());
+        field!(out, "width").number(u64::from(rendition.width_px.to_native()));
+        field!(out, "height").number(u64::from(rendition.height_px.to_native()));
+        field!(out, "bytes").number(u64::from(rendition.file_bytes.to_native()));
+        match drawn.map(|drawn| drawn.base64) {
+            None => {}
+            Some(Some(base64)) => {
+                field!(out, "data").quoted(|out| {
+                    out.splice(base64);
+                });
+            }
+            Some(None) => {
+                field!(out, "data").null();
+            }
         }
-        Some(Err(error)) => {
-            tracing::warn!(detail = Detail::of(&error).for_log(), "a picture could not be read");
-            out.raw(r#","data":null"#);
-        }
-    }
-    out.raw("}");
+    });
 }

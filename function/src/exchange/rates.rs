@@ -41,7 +41,7 @@ impl Rates {
     ///
     /// The request is one too many; after so many seconds another may come.
     pub(crate) fn check(&self, client: Option<IpAddr>) -> Result<(), u64> {
-        // The client's own limit first: who asks too often does not use up what is there for all.
+        // The client's own limit first: a client that asks too often does not use up the limit of all.
         if let (Some(each), Some(client)) = (&self.each, client) {
             if self.count.fetch_add(1, Ordering::Relaxed) % FORGET_EVERY == FORGET_EVERY - 1 {
                 each.retain_recent();
@@ -60,7 +60,7 @@ impl Rates {
 }
 
 /// Returns what stands for a client: an IPv4 address, or the /64 that one IPv6 customer has to itself.
-fn network(client: IpAddr) -> IpAddr {
+pub(crate) fn network(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() & !u128::from(u64::MAX)).into()),

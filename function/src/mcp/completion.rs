@@ -3,20 +3,47 @@
 use std::collections::BTreeSet;
 
 use wakashu_archive::{ArchivedRound, Rank, title_key};
+use wakashu_wire::{Members, Request};
 
 use crate::exchange::Exchange;
 use crate::mcp::error::{self, RpcError};
 use crate::mcp::{prompts, resources};
-use crate::served::index::Index;
-use crate::text::Answer;
+use crate::served::reading::Reading;
+use crate::text::{Answer, field};
 use crate::tools::rounds;
-use wakashu_wire::{Members, Request};
 
 /// Most values in one answer, by the specification.
 const MAX_VALUES: usize = 100;
 
-/// Suggestions for how a round is presented.
-const STYLES: [&str; 3] = ["やさしく", "解説つき", "朗読用"];
+/// What an argument or a variable is completed to.
+#[derive(Debug)]
+pub(super) enum Completes {
+    /// Titles of rounds.
+    Rounds,
+    /// Ranks of the round that was chosen before, in the first of these arguments that was.
+    Ranks(&'static [&'static str]),
+    /// Years in which rounds were compiled.
+    Years,
+    /// These words.
+    Words(&'static [&'static str]),
+}
+
+impl Completes {
+    fn candidates(&self, index: &Reading, typed: &str, chosen: &Members<'_>) -> Candidates {
+        match self {
+            Self::Rounds => titles(index, typed),
+            Self::Ranks(of) => {
+                let title = of.iter().find_map(|name| chosen.string(name));
+                let round = title.and_then(|title| index.archive().find_round(&title));
+                round.map(|round| ranks(round, typed)).unwrap_or_default()
+            }
+            Self::Years => years(index, typed),
+            Self::Words(words) => {
+                Candidates::from(words.iter().filter(|word| word.starts_with(typed)).map(ToString::to_string))
+            }
+        }
+    }
+}
 
 pub(super) fn complete(x: &Exchange<'_>, request: &Request<'_>, out: &mut Answer) -> Result<(), RpcError> {
     let reference = request.params.reference.members();
@@ -24,52 +51,26 @@ pub(super) fn complete(x: &Exchange<'_>, request: &Request<'_>, out: &mut Answer
     let (Some(name), Some(value)) = (argument.string("name"), argument.string("value")) else {
         return Err(error::invalid_params("`argument` needs the strings `name` and `value`"));
     };
-    let known = match reference.string("type").as_deref() {
+    let completes = match reference.string("type").as_deref() {
         Some("ref/prompt") => {
             let prompt = reference.string("name").and_then(|name| prompts::find(&name));
             let prompt = prompt.ok_or_else(|| error::invalid_params("Unknown prompt"))?;
-            prompt.arguments.iter().any(|argument| argument.name == name)
+            prompt.argument(&name).map(|argument| &argument.completes)
         }
         Some("ref/resource") => {
-            let template = reference.string("uri").unwrap_or_default();
-            if !resources::is_template(&template) {
-                return Err(error::invalid_params("Unknown resource template"));
-            }
-            template.contains(&format!("{{{name}}}"))
+            let resource = reference.string("uri").and_then(|template| resources::find_template(&template));
+            resource.ok_or_else(|| error::invalid_params("Unknown resource template"))?.variable(&name)
         }
         _ => return Err(error::invalid_params("`ref` must name a prompt or a resource template")),
     };
-    if !known {
-        return Err(error::invalid_params("Unknown argument"));
-    }
+    let completes = completes.ok_or_else(|| error::invalid_params("Unknown argument"))?;
     let context = request.params.context.members();
     let chosen = context.get("arguments").and_then(Members::read).unwrap_or_default();
-    let candidates = match x.index() {
-        None => Candidates::default(),
-        Some(index) => match &*name {
-            "round" | "other_round" => titles(index, &value),
-            "rank" | "other_rank" => {
-                let chosen_round = if name == "other_rank" { chosen.string("other_round") } else { None };
-                let title = chosen_round.or_else(|| chosen.string("round"));
-                let round = title.and_then(|title| index.archive().find_round(&title));
-                round.map(|round| ranks(round, &value)).unwrap_or_default()
-            }
-            "start_date" | "end_date" => years(index, &value),
-            "style" => Candidates::from(
-                STYLES.into_iter().filter(|style| style.starts_with(&*value)).map(str::to_owned),
-            ),
-            _ => Candidates::default(),
-        },
-    };
-    out.raw(r#""completion":{"values":["#);
-    for (at, value) in candidates.values.iter().enumerate() {
-        out.raw(if at == 0 { "" } else { "," }).string(value);
-    }
-    out.raw(r#"],"total":"#).number(candidates.total as u64);
-    out.raw(if candidates.total > candidates.values.len() {
-        r#","hasMore":true}"#
-    } else {
-        r#","hasMore":false}"#
+    let candidates = x.index().map(|index| completes.candidates(index, &value, &chosen)).unwrap_or_default();
+    field!(out, "completion").object(|out| {
+        field!(out, "values").strings(&candidates.values);
+        field!(out, "total").number(candidates.total as u64);
+        field!(out, "hasMore").boolean(candidates.total > candidates.values.len());
     });
     Ok(())
 }
@@ -94,7 +95,7 @@ impl<I: Iterator<Item = String>> From<I> for Candidates {
 }
 
 /// Titles that begin with what was typed, then titles that contain it.
-fn titles(index: &Index, typed: &str) -> Candidates {
+fn titles(index: &Reading, typed: &str) -> Candidates {
     let typed = title_key(typed);
     let all = || index.archive().root().rounds.iter();
     let begins = |round: &&ArchivedRound| round.key.starts_with(&typed);
@@ -126,7 +127,7 @@ fn ranks(round: &ArchivedRound, typed: &str) -> Candidates {
 }
 
 /// Years in which rounds were compiled.
-fn years(index: &Index, typed: &str) -> Candidates {
+fn years(index: &Reading, typed: &str) -> Candidates {
     let periods = index.archive().root().rounds.iter().filter_map(rounds::period);
     let years: BTreeSet<u16> = periods.flat_map(|period| [period.start.year, period.end.year]).collect();
     Candidates::from(

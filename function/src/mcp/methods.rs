@@ -1,13 +1,12 @@
 //! The methods: which exist in which era, what a token must be good for, and what each answers.
 
-use wakashu_wire::{Era, Part, Request, Revision, string};
+use wakashu_wire::{Era, Members, Part, Request, Revision, string};
 
-use crate::desk::drill::Drill;
 use crate::exchange::{Exchange, Scope};
 use crate::mcp::error::{self, RpcError};
 use crate::mcp::{Refused, completion, prompts, resources};
 use crate::served::cursor::Cursor;
-use crate::text::Answer;
+use crate::text::{Answer, field};
 use crate::tools::{self, Tool};
 
 /// A method.
@@ -36,6 +35,7 @@ pub(super) enum Kind {
     Initialize,
     Ping,
     Listen,
+    #[cfg(feature = "drills")]
     Drill,
 }
 
@@ -51,7 +51,7 @@ const fn method(name: &'static str, kind: Kind, needs: Scope, reads: bool, eras:
 }
 
 /// All methods, those asked for most often first.
-static METHODS: [Method; 13] = [
+static METHODS: &[Method] = &[
     method("tools/call", Kind::CallTool, Scope::Status, true, Eras::Both),
     method("tools/list", Kind::ListTools, Scope::Status, false, Eras::Both),
     method("server/discover", Kind::Discover, Scope::Status, false, Eras::Modern),
@@ -64,6 +64,7 @@ static METHODS: [Method; 13] = [
     method("prompts/get", Kind::GetPrompt, Scope::Read, true, Eras::Both),
     method("completion/complete", Kind::Complete, Scope::Read, true, Eras::Both),
     method("subscriptions/listen", Kind::Listen, Scope::Status, false, Eras::Modern),
+    #[cfg(feature = "drills")]
     method("wakashu/drill", Kind::Drill, Scope::Status, false, Eras::Both),
 ];
 
@@ -98,13 +99,13 @@ impl Method {
         in_era
             && match self.kind {
                 Kind::Listen => x.core.state.can_push(),
-                Kind::Drill => x.core.desk.drill() == Drill::Method,
+                #[cfg(feature = "drills")]
+                Kind::Drill => x.core.desk.drill() == crate::desk::drill::Drill::Method,
                 _ => true,
             }
     }
 
-    /// Writes the members of the result into `out`. What may wait is boxed: the state of a call is moved about before it
-    /// is first polled.
+    /// Writes the fields of the result into `out`.
     pub(super) async fn answer(
         &self,
         x: &Exchange<'_>,
@@ -116,31 +117,33 @@ impl Method {
         match self.kind {
             Kind::ListTools => {
                 refuse_cursor(request)?;
-                out.splice(prepared.tools.clone());
-                cache_hint(out, era, prepared.list_ttl_ms);
+                out.item().splice(prepared.tools.clone());
+                cache_hint(x, out, era, prepared.list_ttl_ms);
             }
             Kind::Discover => {
-                out.raw(&prepared.discover);
-                cache_hint(out, era, prepared.list_ttl_ms);
+                out.fields(&prepared.discover);
+                cache_hint(x, out, era, prepared.list_ttl_ms);
             }
             Kind::ListResources => resources::list(x, request, era, out)?,
             Kind::ListTemplates => {
                 refuse_cursor(request)?;
                 resources::templates(out);
-                cache_hint(out, era, prepared.list_ttl_ms);
+                cache_hint(x, out, era, prepared.list_ttl_ms);
             }
-            Kind::ReadResource => Box::pin(resources::read(x, request, era, out)).await?,
+            Kind::ReadResource => resources::read(x, request, era, out).await?,
             Kind::ListPrompts => {
                 refuse_cursor(request)?;
                 prompts::list(out);
-                cache_hint(out, era, prepared.list_ttl_ms);
+                cache_hint(x, out, era, prepared.list_ttl_ms);
             }
-            Kind::GetPrompt => Box::pin(prompts::get(x, request, out)).await?,
+            Kind::GetPrompt => prompts::get(x, request, out).await?,
             Kind::Complete => completion::complete(x, request, out)?,
             Kind::Initialize => {
                 let agreed = agree(request)?;
-                out.raw(r#""protocolVersion":"#).string(agreed.as_str()).raw(",").raw(&prepared.initialize);
+                field!(out, "protocolVersion").string(agreed.as_str());
+                out.fields(&prepared.initialize);
             }
+            #[cfg(feature = "drills")]
             Kind::Drill => drill(),
             // A tool and a subscription are answered where they are told apart.
             Kind::Ping | Kind::CallTool | Kind::Listen => {}
@@ -149,7 +152,8 @@ impl Method {
     }
 }
 
-/// Panics, so that an operator can see that a panic is contained. Only where `WAKASHU_DRILL` is on.
+/// Panics, so that a test can see that a panic is contained. Only where `WAKASHU_DRILL` is on.
+#[cfg(feature = "drills")]
 #[expect(clippy::panic, reason = "what a drill is for")]
 fn drill() {
     panic!("this is a drill")
@@ -160,15 +164,28 @@ pub(super) fn find_tool(request: &Request<'_>) -> Result<&'static Tool, RpcError
     let Some(name) = request.params.name.and_then(string) else {
         return Err(error::invalid_params("`name` must be a string"));
     };
-    if matches!(request.params.arguments, Part::Other) {
-        return Err(error::invalid_params("`arguments` must be an object"));
-    }
+    arguments(request)?;
     tools::find(&name)
         .ok_or_else(|| error::invalid_params("Unknown tool: call tools/list to see which exist"))
 }
 
+/// Returns the members of `arguments`: none where there are none.
+pub(super) fn arguments<'r, 'a>(request: &'r Request<'a>) -> Result<&'r Members<'a>, RpcError> {
+    if matches!(request.params.arguments, Part::Other) {
+        return Err(error::invalid_params("`arguments` must be an object"));
+    }
+    let members = request.params.arguments.members();
+    if members.has_repeated_name() {
+        return Err(error::invalid_params("a name appears twice in `arguments`"));
+    }
+    Ok(members)
+}
+
 /// Returns the revision that an `initialize` is answered in.
 pub(super) fn agree(request: &Request<'_>) -> Result<Revision, RpcError> {
+    if matches!(request.params.capabilities, Part::Other) {
+        return Err(error::invalid_params("`capabilities` must be an object"));
+    }
     let asked = request.params.protocol_version.and_then(string);
     let Some(asked) = asked else {
         return Err(error::invalid_params("`protocolVersion` must be a string"));
@@ -179,9 +196,10 @@ pub(super) fn agree(request: &Request<'_>) -> Result<Revision, RpcError> {
 }
 
 /// Writes how long and by whom a result may be kept; only the modern era knows of it.
-pub(super) fn cache_hint(out: &mut Answer, era: Era, ttl_ms: u64) {
+pub(super) fn cache_hint(x: &Exchange<'_>, out: &mut Answer, era: Era, ttl_ms: u64) {
     if era.is_modern() {
-        out.raw(r#","ttlMs":"#).number(ttl_ms).raw(r#","cacheScope":"public""#);
+        field!(out, "ttlMs").number(ttl_ms);
+        field!(out, "cacheScope").string(if x.core.is_guarded { "private" } else { "public" });
     }
 }
 

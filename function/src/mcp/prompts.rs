@@ -1,189 +1,207 @@
 //! Prompts: ready-made questions with the poems already in them, for clients without tool use.
+//!
+//! A prompt is one file and one row of [`PROMPTS`].
+
+mod compare_poems;
+mod explain_honkadori;
+mod present_round;
+
+use std::borrow::Cow;
+use std::future::Future;
+use std::pin::Pin;
 
 use wakashu_archive::{ArchivedRound, RankRange};
+use wakashu_wire::{Members, Request, string};
 
-use crate::entries::{self, Form, Held, Links, MAX_ENTRY_CHARACTERS};
+use crate::entries::{self, Form, Held, Links, Selection};
 use crate::exchange::Exchange;
 use crate::fault::ToolError;
-use crate::mcp::Refused;
+use crate::mcp::completion::Completes;
 use crate::mcp::error::{self, RpcError};
-use crate::served::index::Index;
+use crate::mcp::{Refused, methods};
+use crate::served::reading::Reading;
 use crate::served::snapshot::shortened;
-use crate::text::Answer;
-use wakashu_wire::{Part, Request, string};
+use crate::text::{Answer, field};
+use crate::tools::ranks::read_rank;
 
 /// A prompt.
+#[derive(Debug)]
 pub(super) struct Prompt {
-    pub(super) name: &'static str,
+    name: &'static str,
     title: &'static str,
     description: &'static str,
-    pub(super) arguments: &'static [Argument],
+    arguments: &'static [Argument],
+    ask: for<'a> fn(Given<'a>) -> Work<'a>,
 }
+
+/// A prompt at work.
+type Work<'a> = Pin<Box<dyn Future<Output = Result<Question<'a>, Refused>> + Send + 'a>>;
 
 /// An argument of a prompt; values are always texts.
+#[derive(Debug)]
 pub(super) struct Argument {
-    pub(super) name: &'static str,
+    name: &'static str,
+    /// What it was called once, and still may be.
+    old_name: Option<&'static str>,
     description: &'static str,
     required: bool,
+    pub(super) completes: Completes,
 }
 
-const ROUND: Argument = Argument { name: "round", description: "回の題。例: 第1回", required: true };
-
-/// Most entries put into one prompt.
-const MAX_ENTRIES: u32 = 12;
+/// The argument that names a round, as tools call it.
+const ROUND_TITLE: Argument = Argument {
+    name: "round_title",
+    old_name: Some("round"),
+    description: "回の名前。例: 第1回",
+    required: true,
+    completes: Completes::Rounds,
+};
 
 /// Most characters of a round's title before each poem.
 const MAX_ROUND_CHARACTERS: usize = 40;
 
-static PROMPTS: [Prompt; 3] = [
-    Prompt {
-        name: "present_round",
-        title: "回を紹介する",
-        description: "ひとつの回の上位の歌を、読み物として紹介する",
-        arguments: &[
-            ROUND,
-            Argument {
-                name: "style",
-                description: "紹介の調子。例: やさしく、解説つき、朗読用",
-                required: false,
-            },
-        ],
-    },
-    Prompt {
-        name: "compare_poems",
-        title: "二首を比べる",
-        description: "ふたつの歌を、本歌の取り方と趣の違いから比べる",
-        arguments: &[
-            ROUND,
-            Argument { name: "rank", description: "一首目の順位。例: 1", required: true },
-            Argument { name: "other_rank", description: "二首目の順位。例: 2", required: true },
-            Argument {
-                name: "other_round", description: "二首目の回。省くと同じ回", required: false
-            },
-        ],
-    },
-    Prompt {
-        name: "explain_honkadori",
-        title: "本歌取りを解き明かす",
-        description: "ひとつの歌が本歌の何を受け、何を変えたかを説明する",
-        arguments: &[ROUND, Argument { name: "rank", description: "順位。例: 1", required: true }],
-    },
-];
+static PROMPTS: &[&Prompt] = &[&present_round::PROMPT, &compare_poems::PROMPT, &explain_honkadori::PROMPT];
 
 pub(super) fn find(name: &str) -> Option<&'static Prompt> {
-    PROMPTS.iter().find(|prompt| prompt.name == name)
+    PROMPTS.iter().copied().find(|prompt| prompt.name == name)
+}
+
+impl Prompt {
+    /// Finds an argument by its name, or by the one it had once.
+    pub(super) fn argument(&self, name: &str) -> Option<&Argument> {
+        self.arguments.iter().find(|argument| argument.name == name || argument.old_name == Some(name))
+    }
 }
 
 pub(super) fn list(out: &mut Answer) {
-    out.raw(r#""prompts":["#);
-    for (at, prompt) in PROMPTS.iter().enumerate() {
-        out.raw(if at == 0 { "" } else { "," });
-        out.raw(r#"{"name":"#).string(prompt.name).raw(r#","title":"#).string(prompt.title);
-        out.raw(r#","description":"#).string(prompt.description).raw(r#","arguments":["#);
-        for (at, argument) in prompt.arguments.iter().enumerate() {
-            out.raw(if at == 0 { "" } else { "," }).raw(r#"{"name":"#).string(argument.name);
-            out.raw(r#","description":"#).string(argument.description);
-            out.raw(if argument.required { r#","required":true}"# } else { r#","required":false}"# });
-        }
-        out.raw("]}");
-    }
-    out.raw("]");
+    field!(out, "prompts").array(PROMPTS, |out, prompt| {
+        out.object(|out| {
+            field!(out, "name").string(prompt.name);
+            field!(out, "title").string(prompt.title);
+            field!(out, "description").string(prompt.description);
+            field!(out, "arguments").array(prompt.arguments, |out, argument| {
+                out.object(|out| {
+                    field!(out, "name").string(argument.name);
+                    field!(out, "description").string(argument.description);
+                    field!(out, "required").boolean(argument.required);
+                });
+            });
+        });
+    });
 }
 
 pub(super) async fn get(x: &Exchange<'_>, request: &Request<'_>, out: &mut Answer) -> Result<(), Refused> {
     let name = request.params.name.and_then(string);
     let Some(name) = name else { return Err(error::invalid_params("`name` must be a string").into()) };
     let Some(prompt) = find(&name) else { return Err(error::invalid_params("Unknown prompt").into()) };
-    if matches!(request.params.arguments, Part::Other) {
-        return Err(error::invalid_params("`arguments` must be an object").into());
-    }
-    let given = request.params.arguments.members();
+    let members = methods::arguments(request)?;
     for argument in prompt.arguments.iter().filter(|argument| argument.required) {
-        if given.string(argument.name).is_none_or(|value| value.trim().is_empty()) {
+        if argument.of(members).is_none() {
             return Err(error::invalid_params(format!("the argument `{}` is required", argument.name)).into());
         }
     }
     let Some(index) = x.index() else { return Err(error::index_unavailable().into()) };
-    let round = find_round(index, &given.string("round").unwrap_or_default())?;
-    let mut poems = Poems { out, index, base: x.base() };
-    match prompt.name {
-        "present_round" => {
-            let style = given.string("style").unwrap_or_default();
-            let style: String = style.trim().chars().take(100).collect();
-            let style = if style.is_empty() {
-                String::new()
-            } else {
-                format!("調子は「{style}」でお願いします。")
-            };
-            let (first, last) = round.rank_bounds().unwrap_or((1, 1));
-            poems.begin(prompt, &format!(
-                "「{}」{}の上位の歌を、順位ごとに歌を引きながら紹介してください。{style}\n\n以下は歌のデータです。",
-                x.served.title(), shortened(&round.title, MAX_ROUND_CHARACTERS)
-            ));
-            let last = last.min(first.saturating_add(MAX_ENTRIES - 1));
-            poems.add(round, &format!("{first}-{last}"), MAX_ENTRY_CHARACTERS).await?;
-        }
-        "compare_poems" => {
-            let other_round = given.string("other_round").filter(|title| !title.trim().is_empty());
-            let other = other_round.map_or(Ok(round), |title| find_round(index, &title))?;
-            poems.begin(prompt, "次の二首を、本歌の取り方、言葉の選び、余韻の違いから比べてください。\n\n以下は歌のデータです。");
-            // Two poems share the room of one.
-            let most = MAX_ENTRY_CHARACTERS / 2;
-            poems.add_one(round, &given.string("rank").unwrap_or_default(), most).await?;
-            poems.add_one(other, &given.string("other_rank").unwrap_or_default(), most).await?;
-        }
-        _ => {
-            poems.begin(prompt, "次の歌が本歌の何を受け、何を変えたのかを、本歌を引きながら説明してください。\n\n以下は歌のデータです。");
-            let rank = given.string("rank").unwrap_or_default();
-            poems.add_one(round, &rank, MAX_ENTRY_CHARACTERS).await?;
-        }
-    }
-    out.raw(r#""}}]"#);
+    let given = Given { members, index, title: x.served.title(), base: x.base() };
+    let question = (prompt.ask)(given).await?;
+    field!(out, "description").string(prompt.description);
+    field!(out, "messages").array([question], |out, question| {
+        out.object(|out| {
+            field!(out, "role": "user");
+            field!(out, "content").object(|out| {
+                field!(out, "type": "text");
+                field!(out, "text").quoted(|out| question.write(out));
+            });
+        });
+    });
     Ok(())
 }
 
-fn find_round<'a>(index: &'a Index, title: &str) -> Result<&'a ArchivedRound, RpcError> {
-    index
-        .archive()
-        .find_round(title)
-        .ok_or_else(|| error::invalid_params("no such round; complete the argument to see which exist"))
+impl Argument {
+    /// Returns the argument's text; `None` where it is missing or blank.
+    fn of<'a>(&self, members: &Members<'a>) -> Option<Cow<'a, str>> {
+        let names = [Some(self.name), self.old_name];
+        let mut texts = names.into_iter().flatten().filter_map(|name| members.string(name));
+        texts.find(|text| !text.trim().is_empty())
+    }
 }
 
-/// A prompt's one message, being written: the question, then the poems as data.
-struct Poems<'a, 'b> {
-    out: &'b mut Answer,
-    index: &'a Index,
+/// What a prompt is given, and where its poems are.
+#[derive(Debug, Clone, Copy)]
+struct Given<'a> {
+    members: &'a Members<'a>,
+    index: &'a Reading,
+    /// The title of the collection.
+    title: &'a str,
     base: Option<&'a str>,
 }
 
-impl Poems<'_, '_> {
-    fn begin(&mut self, prompt: &Prompt, question: &str) {
-        self.out.raw(r#""description":"#).string(prompt.description);
-        self.out.raw(r#","messages":[{"role":"user","content":{"type":"text","text":""#).text(question);
+impl<'a> Given<'a> {
+    /// Returns an argument's text; `None` where it is missing or blank.
+    fn text(&self, argument: &Argument) -> Option<Cow<'a, str>> {
+        argument.of(self.members)
     }
 
-    /// Adds one poem, of at most `most` characters.
-    async fn add_one(&mut self, round: &ArchivedRound, rank: &str, most: usize) -> Result<(), Refused> {
-        match RankRange::parse(rank) {
-            Ok(range) if range.first() == range.last() => self.add(round, rank, most).await,
-            _ => Err(error::invalid_params("a rank is a whole number from 1").into()),
-        }
+    /// Returns the round that an argument names.
+    fn round(&self, argument: &Argument) -> Result<&'a ArchivedRound, RpcError> {
+        let title = self.text(argument).unwrap_or_default();
+        let round = self.index.archive().find_round(&title);
+        round.ok_or_else(|| error::invalid_params("no such round; complete the argument to see which exist"))
     }
 
-    async fn add(&mut self, round: &ArchivedRound, ranks: &str, most: usize) -> Result<(), Refused> {
-        let range =
-            RankRange::parse(ranks).map_err(|_| error::invalid_params("a rank is a whole number from 1"))?;
+    /// Returns the poem whose rank an argument names, of at most `most` characters.
+    async fn poem(
+        &self,
+        round: &'a ArchivedRound,
+        rank: &Argument,
+        most: usize,
+    ) -> Result<Poems<'a>, Refused> {
+        let rank = self.text(rank).and_then(|text| read_rank(&text));
+        let rank = rank.ok_or_else(|| error::invalid_params("a rank is a whole number from 1"))?;
+        self.poems(round, RankRange::single(rank), most).await
+    }
+
+    /// Returns the poems of these ranks, each of at most `most` characters.
+    async fn poems(
+        &self,
+        round: &'a ArchivedRound,
+        range: RankRange,
+        most: usize,
+    ) -> Result<Poems<'a>, Refused> {
         let links = Links::new(self.base, round);
         let selection = entries::select(self.index, round, range, false, Form::Result, &links).await;
         let selection = selection.map_err(ToolError::from)?;
         if selection.entries.is_empty() {
             return Err(error::invalid_params("no such rank in this round").into());
         }
-        for held in &selection.entries {
-            let Some(entry) = Held::entry(held) else { continue };
-            self.out.raw("\\n\\n").text(&shortened(&round.title, MAX_ROUND_CHARACTERS)).raw("\\n");
-            entries::write_text(self.out, held, entry, &links, most);
+        Ok(Poems { round, links, selection, most })
+    }
+}
+
+/// A prompt's one message: the question, then the poems as data.
+struct Question<'a> {
+    text: String,
+    poems: Vec<Poems<'a>>,
+}
+
+/// Poems of one round.
+struct Poems<'a> {
+    round: &'a ArchivedRound,
+    links: Links<'a>,
+    selection: Selection,
+    /// Most characters of each.
+    most: usize,
+}
+
+impl Question<'_> {
+    /// Writes the message as the inside of a JSON string.
+    fn write(&self, out: &mut Answer) {
+        out.text(&self.text).text("\n\n以下は歌のデータです。");
+        for poems in &self.poems {
+            for held in &poems.selection.entries {
+                let Some(entry) = Held::entry(held) else { continue };
+                out.text("\n\n").text(&shortened(&poems.round.title, MAX_ROUND_CHARACTERS)).text("\n");
+                entries::write_text(out, held, entry, &poems.links, poems.most);
+            }
         }
-        Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::mcp::error::{self, RpcError};
 use crate::served::state::Generation;
-use crate::text::Answer;
+use crate::text::{Answer, field};
 use wakashu_wire::{Part, Raw, Request};
 
 /// A client that listens.
@@ -30,55 +30,68 @@ impl Subscription {
 
     /// Returns the first message of the subscription: what it will hear of.
     pub(crate) fn acknowledged(&self) -> Answer {
-        let mut out = Answer::default();
-        out.raw(r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"#);
-        self.write_meta(&mut out);
-        out.raw(r#","notifications":{"#);
-        out.raw(if self.tools { r#""toolsListChanged":true"# } else { "" });
-        out.raw(if self.tools && self.resources { "," } else { "" });
-        out.raw(if self.resources { r#""resourcesListChanged":true"# } else { "" });
-        out.raw("}}}");
-        out
+        notification("notifications/subscriptions/acknowledged", |out| {
+            field!(out, "params").object(|out| {
+                self.write_meta(out);
+                field!(out, "notifications").object(|out| {
+                    if self.tools {
+                        field!(out, "toolsListChanged").boolean(true);
+                    }
+                    if self.resources {
+                        field!(out, "resourcesListChanged").boolean(true);
+                    }
+                });
+            });
+        })
     }
 
     /// Returns what to say when the archive went from one generation to the next.
     pub(crate) fn changed(&self, before: Generation, now: Generation) -> Vec<Answer> {
-        let mut messages = Vec::new();
-        for (wanted, method) in changes(before, now) {
-            let listens = if wanted == Kind::Tools { self.tools } else { self.resources };
-            if listens {
-                let mut out = Answer::default();
-                out.raw(r#"{"jsonrpc":"2.0","method":"#).string(method).raw(r#","params":{"#);
-                self.write_meta(&mut out);
-                out.raw("}}");
-                messages.push(out);
-            }
-        }
-        messages
+        let listens = |kind: Kind| if kind == Kind::Tools { self.tools } else { self.resources };
+        let heard = changes(before, now).into_iter().filter(|(kind, _)| listens(*kind));
+        let message = |(_, method)| {
+            notification(method, |out| {
+                field!(out, "params").object(|out| self.write_meta(out));
+            })
+        };
+        heard.map(message).collect()
     }
 
     /// Returns the last message: the answer to the request that opened the subscription.
     pub(crate) fn closed(&self) -> Answer {
         let mut out = Answer::default();
-        out.raw(r#"{"jsonrpc":"2.0","id":"#).raw(&self.id).raw(r#","result":{"resultType":"complete","#);
-        self.write_meta(&mut out);
-        out.raw("}}");
+        out.object(|out| {
+            field!(out, "jsonrpc": "2.0");
+            field!(out, "id").value(&self.id);
+            field!(out, "result").object(|out| {
+                field!(out, "resultType": "complete");
+                self.write_meta(out);
+            });
+        });
         out
     }
 
     fn write_meta(&self, out: &mut Answer) {
-        out.raw(r#""_meta":{"io.modelcontextprotocol/subscriptionId":"#).raw(&self.id).raw("}");
+        field!(out, "_meta").object(|out| {
+            field!(out, "io.modelcontextprotocol/subscriptionId").value(&self.id);
+        });
     }
 }
 
 /// Returns what a legacy client on stdio is told, unasked, when the archive was replaced.
 pub(crate) fn legacy_changed(before: Generation, now: Generation) -> Vec<Answer> {
-    let messages = changes(before, now).into_iter().map(|(_, method)| {
-        let mut out = Answer::default();
-        out.raw(r#"{"jsonrpc":"2.0","method":"#).string(method).raw("}");
-        out
+    changes(before, now).into_iter().map(|(_, method)| notification(method, |_| {})).collect()
+}
+
+/// Writes a notification; `params` writes what it says.
+fn notification(method: &str, params: impl FnOnce(&mut Answer)) -> Answer {
+    let mut out = Answer::default();
+    out.object(|out| {
+        field!(out, "jsonrpc": "2.0");
+        field!(out, "method").string(method);
+        params(out);
     });
-    messages.collect()
+    out
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! What the log says about a request. No poem, no argument ever gets here: texts are the program's own.
 
-use std::time::Instant;
+use std::time::Duration;
 
 use tracing::Level;
-use wakashu_archive::escape_into;
 
-use crate::observe::log;
+use crate::observe::log::{self, Line, name};
+use crate::observe::metrics::Outcome;
 
 /// The facts of one request, filled in on the way.
 #[derive(Debug, Default)]
@@ -21,12 +21,12 @@ pub(crate) struct Facts {
 
 /// What is known of a request when its answer is.
 #[derive(Debug)]
-pub(crate) struct Line<'a> {
+pub(crate) struct Answered<'a> {
     /// Its id.
     pub(crate) request: &'a str,
     pub(crate) status: u16,
     pub(crate) bytes: usize,
-    pub(crate) started: Instant,
+    pub(crate) took: Duration,
     /// The archive it was answered from, cut short.
     pub(crate) archive: Option<&'a str>,
     /// What a request for nothing asked for, cut short.
@@ -34,78 +34,54 @@ pub(crate) struct Line<'a> {
 }
 
 impl Facts {
-    /// Writes the line of a request.
+    /// Tells whether anybody wants to read the lines of requests.
+    pub(crate) fn are_wanted() -> bool {
+        tracing::event_enabled!(Level::INFO)
+    }
+
+    /// Returns what came of a request that was answered with `status`.
+    pub(crate) fn outcome(&self, status: u16) -> Outcome {
+        match status {
+            500.. => Outcome::Failed,
+            400.. => Outcome::Refused,
+            _ if self.error.is_some() || self.rpc_code.is_some() => Outcome::Error,
+            _ => Outcome::Ok,
+        }
+    }
+
+    /// Writes the line of a request: into our log, or into that of a program that borrows the server, as `preview` does.
     ///
     /// By hand: every request has this line, and an event of `tracing` cost as much again as writing it.
-    pub(crate) fn write(&self, about: &Line<'_>) {
-        if !tracing::event_enabled!(Level::INFO) {
-            return;
+    pub(crate) fn write(&self, about: &Answered<'_>) {
+        if log::is_started() {
+            log::write(Level::INFO, |line| self.list(about, line));
+        } else {
+            let mut text = String::new();
+            self.list(about, &mut Line::readable(&mut text));
+            tracing::info!("{}", text.trim_start());
         }
-        if !log::is_started() {
-            self.tell(about);
-            return;
-        }
-        log::write(Level::INFO, |line| {
-            let mut number = itoa::Buffer::new();
-            // The platform may have chosen the id; the other texts are ours and need no escapes.
-            line.push_str(r#","request":""#);
-            escape_into(line, about.request);
-            line.push('"');
-            push_text(line, r#","method":""#, Some(self.method));
-            push_text(line, r#","tool":""#, self.tool);
-            push_text(line, r#","era":""#, Some(self.era));
-            line.push_str(r#","status":"#);
-            line.push_str(number.format(about.status));
-            if let Some(code) = self.rpc_code {
-                line.push_str(r#","code":"#);
-                line.push_str(number.format(code));
-            }
-            push_text(line, r#","error":""#, self.error);
-            if self.header_differs {
-                line.push_str(r#","header_differs":true"#);
-            }
-            line.push_str(r#","bytes":"#);
-            line.push_str(number.format(about.bytes));
-            line.push_str(r#","ms":"#);
-            log::push_milliseconds(line, about.started.elapsed());
-            push_text(line, r#","archive":""#, about.archive);
-            if let Some(path) = about.path {
-                line.push_str(r#","path":""#);
-                escape_into(line, path);
-                line.push('"');
-            }
-        });
     }
 
-    /// Tells the same to the log of the program that borrows the server: `preview` has one.
-    #[cold]
-    fn tell(&self, about: &Line<'_>) {
-        let said = |text: &'static str| Some(text).filter(|text| !text.is_empty());
-        let mut ms = String::new();
-        log::push_milliseconds(&mut ms, about.started.elapsed());
-        tracing::info!(
-            request = about.request,
-            method = said(self.method),
-            tool = self.tool,
-            era = said(self.era),
-            status = about.status,
-            code = self.rpc_code,
-            error = self.error,
-            header_differs = self.header_differs.then_some(true),
-            bytes = about.bytes,
-            ms = %ms,
-            archive = about.archive,
-            path = about.path,
-        );
-    }
-}
-
-/// Appends a field that opens like `name`, if there is anything to say: a message that was refused early has no method
-/// and no era.
-fn push_text(line: &mut String, name: &str, text: Option<&str>) {
-    if let Some(text) = text.filter(|text| !text.is_empty()) {
-        line.push_str(name);
-        line.push_str(text);
-        line.push('"');
+    /// Lists the fields.
+    fn list(&self, about: &Answered<'_>, line: &mut Line<'_>) {
+        // The platform may have chosen the id, and the path is the caller's.
+        line.text(name!("request"), about.request);
+        line.word(name!("method"), Some(self.method));
+        line.word(name!("tool"), self.tool);
+        line.word(name!("era"), Some(self.era));
+        line.number(name!("status"), about.status);
+        if let Some(code) = self.rpc_code {
+            line.number(name!("code"), code);
+        }
+        line.word(name!("error"), self.error);
+        if self.header_differs {
+            line.truth(name!("header_differs"));
+        }
+        line.number(name!("bytes"), about.bytes);
+        line.milliseconds(name!("ms"), about.took);
+        line.word(name!("archive"), about.archive);
+        if let Some(path) = about.path {
+            line.text(name!("path"), path);
+        }
     }
 }

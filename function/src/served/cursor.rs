@@ -15,7 +15,7 @@ impl Cursor {
         URL_SAFE_NO_PAD.encode(format!("v1|{digest}|{}", self.offset))
     }
 
-    /// Reads a cursor; nothing if it is not ours or was made for another archive.
+    /// Reads a cursor; `None` if it is not ours or was made for another archive.
     pub(crate) fn parse(text: &str, digest: ContentHash) -> Option<Self> {
         let text = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
         let offset = text.strip_prefix("v1|")?.strip_prefix(&digest.to_string())?.strip_prefix('|')?;

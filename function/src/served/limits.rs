@@ -21,8 +21,8 @@ pub(crate) const ENVELOPE_BYTES: usize = 4_096;
 /// What closing remarks (missing ranks, where to go on) may take.
 pub(crate) const REMARK_BYTES: usize = 4_096;
 
-/// Most bytes of one entry's text; with this its small picture always fits beside it.
-pub(crate) const MAX_ENTRY_TEXT_BYTES: usize = 400_000;
+/// Most bytes of one entry's text in an answer; with this its small picture always fits beside it.
+pub(crate) const MAX_SHOWN_TEXT_BYTES: usize = 400_000;
 
 /// Most bytes of a request body.
 pub const MAX_BODY_BYTES: usize = 1 << 20;

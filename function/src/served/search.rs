@@ -3,12 +3,18 @@
 use std::ops::Range;
 
 use memchr::memmem::Finder;
-use wakashu_archive::{ArchivedRound, Column, ColumnName, Keys, SearchKey, finder};
+use wakashu_archive::{
+    ArchivedRound, Column, ColumnName, Fit, Keys, SearchKey, Spelling, Word, finder, is_without_marks,
+};
 
-use crate::served::index::{Index, ReadError};
+use crate::served::index::ReadError;
+use crate::served::reading::Reading;
 
 /// Most terms in one query.
 const MAX_TERMS: usize = 8;
+
+/// How many bytes of keys are scanned before others get their turn: a fraction of a millisecond.
+const PORTION_BYTES: usize = 256 << 10;
 
 /// Where a term looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +48,7 @@ impl Prefix {
 #[derive(Debug)]
 struct Term {
     scope: Scope,
-    exact: SearchKey,
-    loose: SearchKey,
+    word: Word,
 }
 
 /// What a reader looks for: all terms must match.
@@ -64,32 +69,38 @@ pub(crate) enum Refused {
 
 impl Query {
     /// Reads a query: terms separated by blanks, each with an optional `account:`, `prompt:`, `honka:` or `round:`. A blank
-    /// may follow the colon.
+    /// may follow the colon; what follows it may stand in quotes, blanks included.
     pub(crate) fn parse(text: &str) -> Result<Self, Refused> {
         let mut query = Self { terms: Vec::new(), round: None };
-        let mut words = text.split_whitespace();
-        while let Some(word) = words.next() {
+        let mut rest = text.trim_start();
+        while !rest.is_empty() {
+            let (word, after) = first_word(rest);
             let prefixed =
-                word.split_once([':', '：']).and_then(|(name, rest)| Some((Prefix::read(name)?, rest)));
-            let (prefix, rest) = match prefixed {
-                Some((prefix, "")) => (prefix, words.next().unwrap_or_default()),
-                Some(prefixed) => prefixed,
-                None => (Prefix::Scope(Scope::Text), word),
+                word.split_once([':', '：']).and_then(|(name, value)| Some((Prefix::read(name)?, value)));
+            let (prefix, value);
+            (prefix, value, rest) = match prefixed {
+                Some((prefix, value)) => {
+                    let from = rest.get(word.len() - value.len()..).unwrap_or_default().trim_start();
+                    let (value, after) = quoted(from).unwrap_or_else(|| first_word(from));
+                    (prefix, value, after)
+                }
+                None => (Prefix::Scope(Scope::Text), word, after),
             };
+            rest = rest.trim_start();
             let Prefix::Scope(scope) = prefix else {
-                query.round = Some(rest.to_owned()).filter(|title| !title.is_empty());
+                query.round = Some(value.to_owned()).filter(|title| !title.is_empty());
                 continue;
             };
-            let (exact, loose) = (SearchKey::exact(rest), SearchKey::loose(rest));
-            if !exact.is_empty() {
-                query.terms.push(Term { scope, exact, loose });
+            let word = Word::new(value);
+            if !word.is_empty() {
+                query.terms.push(Term { scope, word });
             }
             if query.terms.len() > MAX_TERMS {
                 return Err(Refused::TooManyTerms);
             }
         }
         // The longest term is the rarest, most likely: it is scanned for, the others are checked where it matches.
-        query.terms.sort_by_key(|term| std::cmp::Reverse(term.exact.as_str().len()));
+        query.terms.sort_by_key(|term| std::cmp::Reverse(term.word.exact().len()));
         match (query.terms.is_empty(), &query.round) {
             (false, _) => Ok(query),
             (true, None) => Err(Refused::Empty),
@@ -115,15 +126,27 @@ impl Query {
     fn find(&self, text: &str, loose: bool, looks_here: impl Fn(Scope) -> bool) -> Option<Range<usize>> {
         let mut terms = self.terms.iter().filter(|term| looks_here(term.scope)).peekable();
         terms.peek()?;
-        let key = if loose { SearchKey::loose(text) } else { SearchKey::exact(text) };
-        terms.find_map(|term| key.find(text, term.needle(loose)))
+        let key = SearchKey::exact(text);
+        terms.find_map(|term| {
+            let exact = key.find(text, term.word.exact());
+            let key_has_no_marks = || is_without_marks(key.as_str().as_bytes());
+            let spelled = || term.word.find(&key, Fit::Loose);
+            let unmarked = || key_has_no_marks().then(|| term.word.find(&key, Fit::Unmarked))?;
+            exact.or_else(|| if loose { spelled().or_else(unmarked) } else { None })
+        })
     }
 }
 
-impl Term {
-    fn needle(&self, loose: bool) -> &str {
-        if loose { self.loose.as_str() } else { self.exact.as_str() }
-    }
+/// Splits off what stands before the first blank.
+fn first_word(text: &str) -> (&str, &str) {
+    text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()))
+}
+
+/// Splits off what stands in quotes at the start, if it does.
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    let pairs = [('"', '"'), ('＂', '＂'), ('“', '”'), ('「', '」'), ('『', '』')];
+    let (inside, close) = pairs.iter().find_map(|(open, close)| Some((text.strip_prefix(*open)?, *close)))?;
+    inside.split_once(close)
 }
 
 /// An entry that matches.
@@ -140,25 +163,14 @@ pub(crate) struct Hit {
 pub(crate) struct Found {
     pub(crate) hits: Vec<Hit>,
     /// How many there are on all pages.
-    pub(crate) total: Total,
+    pub(crate) total: usize,
     /// Whether there are more than were asked for.
     pub(crate) more: bool,
 }
 
-/// How many entries match.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Total {
-    /// So many.
-    Exactly(usize),
-    /// So many match exactly; how many more do loosely was not looked at.
-    AtLeast(usize),
-}
-
 /// Finds hits `from..from + limit`: exact before loose, then by how early the match is, then by round and rank.
-///
-/// The loose keys are looked at only if the exact ones do not fill the page.
 pub(crate) async fn search(
-    index: &Index,
+    index: &Reading,
     query: &Query,
     round: Option<&ArchivedRound>,
     from: usize,
@@ -175,21 +187,11 @@ pub(crate) async fn search(
             *slot = Some(index.column(term.scope.column()).await?);
         }
     }
-    // One more than the page holds tells whether there is another page.
-    let wanted = from.saturating_add(limit).saturating_add(1);
-    let mut found = columns.matching(query, &within, false);
-    let mut total = Total::AtLeast(found.len());
-    let mut hits: Vec<Hit> = best(&mut found, wanted).map(|ordinal| Hit { ordinal, loose: false }).collect();
-    if hits.len() < wanted {
-        let mut exact: Vec<usize> = hits.iter().map(|hit| hit.ordinal).collect();
-        exact.sort_unstable();
-        let mut found = columns.matching(query, &within, true);
-        found.retain(|packed| exact.binary_search(&ordinal_of(*packed)).is_err());
-        total = Total::Exactly(exact.len() + found.len());
-        hits.extend(best(&mut found, wanted - exact.len()).map(|ordinal| Hit { ordinal, loose: true }));
-    }
-    let more = hits.len() == wanted;
-    Ok(Found { hits: hits.into_iter().skip(from).take(limit).collect(), total, more })
+    let mut found = columns.matching(query, &within).await;
+    let total = found.len();
+    let wanted = from.saturating_add(limit);
+    let hits = best(&mut found, wanted).skip(from).collect();
+    Ok(Found { hits, total, more: total > wanted })
 }
 
 impl Scope {
@@ -219,69 +221,156 @@ impl Columns {
         }
     }
 
-    /// Returns the keys a term is compared with; a column without loose keys is compared exactly.
-    fn keys(&self, term: &Term, loose: bool) -> Option<(&Keys, bool)> {
-        let column = match term.scope.column() {
+    fn of(&self, term: &Term) -> Option<&Column> {
+        match term.scope.column() {
             ColumnName::Text => self.text.as_ref(),
             ColumnName::Prompt => self.prompt.as_ref(),
             ColumnName::Honka => self.honka.as_ref(),
-        }?;
-        match column.loose().filter(|_| loose) {
-            Some(keys) => Some((keys, true)),
-            None => Some((column.exact(), false)),
         }
     }
 
-    /// Returns all entries that match every term, each packed with how early it does.
-    fn matching(&self, query: &Query, within: &Range<usize>, loose: bool) -> Vec<u64> {
+    /// Returns all entries that match every term, packed to be ordered.
+    ///
+    /// Lets others have their turn after each portion, so that a long scan holds up nobody and can be ended by its time
+    /// limit.
+    async fn matching(&self, query: &Query, within: &Range<usize>) -> Vec<u64> {
         let mut found = Vec::new();
-        let Some((first, others)) = query.terms.split_first() else { return found };
-        let Some((keys, loosely)) = self.keys(first, loose) else { return found };
-        let needle = finder(first.needle(loosely));
-        let others: Vec<(&Term, &Keys, Finder<'_>)> = others
-            .iter()
-            .filter_map(|term| {
-                let (keys, loosely) = self.keys(term, loose)?;
-                Some((term, keys, finder(term.needle(loosely))))
-            })
-            .collect();
-        keys.scan(&needle, |ordinal, position| {
-            let fits = within.contains(&ordinal)
-                && (first.scope != Scope::Account || contains(first.scope, keys, &needle, ordinal))
-                && others.iter().all(|(term, keys, needle)| contains(term.scope, keys, needle, ordinal));
-            if fits {
-                found.push(packed(position, ordinal));
+        let Some((first, others)) = query.terms.split_first() else { return Vec::new() };
+        let Some(column) = self.of(first) else { return Vec::new() };
+        let others: Vec<Sought<'_>> =
+            others.iter().filter_map(|term| Some(Sought::new(term, self.of(term)?))).collect();
+        let sought = Sought::new(first, column);
+        for spelling in 0..sought.finders.len() {
+            let mut at = within.start;
+            while at < within.end {
+                if at > within.start || spelling > 0 {
+                    tokio::task::yield_now().await;
+                }
+                let end = sought.scanned.portion(&(at..within.end), PORTION_BYTES);
+                sought.scan(spelling, at..end, |ordinal, position, is_exact| {
+                    let exactly = others
+                        .iter()
+                        .try_fold(is_exact, |exactly, other| Some(other.is_in(ordinal)? && exactly));
+                    if let Some(exactly) = exactly {
+                        found.push(Packed::new(ordinal, exactly, position));
+                    }
+                });
+                at = end;
             }
-        });
-        found
+        }
+        // The best place of each entry.
+        found.sort_unstable();
+        found.dedup_by_key(|packed| packed.ordinal());
+        found.into_iter().map(Packed::by_place).collect()
     }
 }
 
-fn contains(scope: Scope, keys: &Keys, needle: &Finder<'_>, ordinal: usize) -> bool {
-    let place = if scope == Scope::Account {
-        keys.field(ordinal, ColumnName::ACCOUNT_FIELD)
-    } else {
-        keys.entry(ordinal)
-    };
-    needle.find(place).is_some()
+/// A match, to be sorted by entry, and of one entry the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Packed(u64);
+
+/// Set for matches that are not exact: they come after those that are.
+const LOOSE: u64 = 1 << 31;
+
+impl Packed {
+    fn new(ordinal: usize, is_exact: bool, position: usize) -> Self {
+        let position = (position as u64).min(LOOSE - 1);
+        Self((ordinal as u64) << 32 | if is_exact { 0 } else { LOOSE } | position)
+    }
+
+    fn ordinal(self) -> u64 {
+        self.0 >> 32
+    }
+
+    /// Returns the same to be sorted by kind and place of the match, then by entry.
+    fn by_place(self) -> u64 {
+        self.0.rotate_left(32)
+    }
 }
 
-fn packed(position: usize, ordinal: usize) -> u64 {
-    ((position as u64) << 32) | (ordinal as u64 & u64::from(u32::MAX))
+/// A term, and the keys it is looked for in.
+struct Sought<'a> {
+    term: &'a Term,
+    exact: &'a Keys,
+    /// The loose keys of a word with more than one spelling; a third as long, and the exact ones decide. Else the exact ones.
+    scanned: &'a Keys,
+    is_loose: bool,
+    /// One for each way to spell the term.
+    finders: Vec<Finder<'a>>,
 }
 
-fn ordinal_of(packed: u64) -> usize {
-    usize::try_from(packed & u64::from(u32::MAX)).unwrap_or(usize::MAX)
+impl<'a> Sought<'a> {
+    fn new(term: &'a Term, column: &'a Column) -> Self {
+        let (exact, spellings) = (column.exact(), term.word.spellings());
+        if let Some(scanned) = column.loose().filter(|_| !spellings.is_empty()) {
+            let finders = spellings.iter().map(Spelling::finder).collect();
+            return Self { term, exact, scanned, is_loose: true, finders };
+        }
+        let finders = vec![finder(term.word.exact())];
+        Self { term, exact, scanned: exact, is_loose: false, finders }
+    }
+
+    /// Calls `found` with every entry that has one spelling of the term, with where it has, and with whether it is exactly what
+    /// was typed: with each such place up to the first exact one.
+    fn scan(&self, spelling: usize, ordinals: Range<usize>, mut found: impl FnMut(usize, usize, bool)) {
+        let Some(needle) = self.finders.get(spelling) else { return };
+        let mut last = None;
+        self.scanned.scan(needle, ordinals, |ordinal, position| {
+            if self.term.scope == Scope::Account
+                && self.scanned.field_at(ordinal, position) != ColumnName::ACCOUNT_FIELD
+            {
+                return false;
+            }
+            let fit = self.fit(spelling, ordinal, position);
+            if fit == Fit::Exact || (fit != Fit::No && last != Some(ordinal)) {
+                last = Some(ordinal);
+                found(ordinal, position, fit == Fit::Exact);
+            }
+            fit == Fit::Exact
+        });
+    }
+
+    /// Tells whether an entry has the term, and then whether exactly as it was typed.
+    fn is_in(&self, ordinal: usize) -> Option<bool> {
+        let mut is_in = None;
+        for spelling in 0..self.finders.len() {
+            self.scan(spelling, ordinal..ordinal + 1, |_, _, is_exact| {
+                is_in = Some(is_exact || is_in == Some(true));
+            });
+        }
+        is_in
+    }
+
+    /// Tells how an entry has the term at a place where it was found.
+    fn fit(&self, spelling: usize, ordinal: usize, position: usize) -> Fit {
+        if !self.is_loose {
+            return Fit::Exact;
+        }
+        let key = self.exact.entry(ordinal);
+        match self.term.word.spellings().get(spelling).map_or(Fit::No, |way| way.fit(key, position)) {
+            // A reading tells whether there should be marks, and so does a mark anywhere.
+            Fit::Unmarked
+                if !self.exact.field(ordinal, ColumnName::READING_FIELD).is_empty()
+                    || !is_without_marks(key) =>
+            {
+                Fit::No
+            }
+            fit => fit,
+        }
+    }
 }
 
 /// Returns the `wanted` best of what was found, in order, without sorting the rest.
-fn best(found: &mut Vec<u64>, wanted: usize) -> impl Iterator<Item = usize> {
+fn best(found: &mut Vec<u64>, wanted: usize) -> impl Iterator<Item = Hit> {
     if wanted > 0 && found.len() > wanted {
         found.select_nth_unstable(wanted - 1);
     }
     found.truncate(wanted);
     found.sort_unstable();
-    found.iter().map(|packed| ordinal_of(*packed))
+    found.iter().map(|packed| {
+        let ordinal = usize::try_from(packed & u64::from(u32::MAX)).unwrap_or(usize::MAX);
+        Hit { ordinal, loose: packed & (LOOSE << 32) != 0 }
+    })
 }
 
 #[cfg(test)]
@@ -298,6 +387,25 @@ mod tests {
         assert_eq!(apart.round(), Some("第1回"));
         let scopes: Vec<Scope> = apart.terms.iter().map(|term| term.scope).collect();
         assert_eq!(scopes, [Scope::Text, Scope::Account], "no prefix, no meaning of the colon");
+    }
+
+    #[test]
+    fn what_follows_a_prefix_may_stand_in_quotes() {
+        for text in [
+            r#"月 round:"万葉集 巻01""#,
+            r#"round: "万葉集 巻01" 月"#,
+            "round:「万葉集 巻01」月",
+            "月 round:“万葉集 巻01”",
+        ] {
+            let query = Query::parse(text).unwrap();
+            assert_eq!(query.round(), Some("万葉集 巻01"), "{text}");
+            let words: Vec<&str> = query.terms.iter().map(|term| term.word.exact()).collect();
+            assert_eq!(words, ["月"], "{text}");
+        }
+        let query = Query::parse(r#"account:"a b" "月 の"#).unwrap();
+        let words: Vec<&str> = query.terms.iter().map(|term| term.word.exact()).collect();
+        assert_eq!(words, ["\"月", "の", "ab"], "quotes without a prefix are text");
+        assert_eq!(Query::parse(r#"月 round:"第1回"#).unwrap().round(), Some("\"第1回"), "never closed");
     }
 
     #[test]

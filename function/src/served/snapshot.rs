@@ -59,7 +59,7 @@ pub(crate) struct Prepared {
     pub(crate) discover: String,
     /// `"capabilities":…,"serverInfo":…,"instructions":…`
     pub(crate) initialize: String,
-    /// `,"_meta":{…serverInfo…}`
+    /// `"_meta":{…serverInfo…}`
     pub(crate) stamp: String,
     /// How long clients may keep lists.
     pub(crate) list_ttl_ms: u64,
@@ -130,6 +130,16 @@ impl Snapshot {
         }
     }
 
+    /// Returns the same archive, opened anew and found sound.
+    #[must_use]
+    pub(crate) fn renewed(&self, index: Arc<Index>) -> Self {
+        let mut renewed = self.with_staleness(None);
+        if let Some(loaded) = &mut renewed.loaded {
+            loaded.index = index;
+        }
+        renewed
+    }
+
     /// Returns the state.
     #[must_use]
     pub fn state(&self) -> IndexState {
@@ -158,10 +168,10 @@ impl Snapshot {
         self.configured
     }
 
-    /// Returns since when refreshing has failed, if it does.
+    /// Returns since when refreshing has failed or the archive is known to be damaged where it lies, if so.
     #[must_use]
     pub fn stale_since(&self) -> Option<Timestamp> {
-        self.stale_since
+        self.stale_since.or_else(|| self.loaded.as_ref()?.index.doubted_since())
     }
 
     /// Returns the collection's title.

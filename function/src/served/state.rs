@@ -1,16 +1,23 @@
 //! Which archive is served: opening it, noticing a new one, never losing a good one.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
 use tokio::sync::{Mutex, OnceCell, watch};
 use wakashu_archive::ContentHash;
-use wakashu_storage::{Etag, Fetched, Location, Pointer, ReadStore, StorageError, Timestamp, archive_key};
+use wakashu_storage::{
+    Etag, Fetched, FileMark, Location, Pointer, ReadStore, StorageError, Timestamp, archive_key,
+};
 
 use crate::observe::detail::Detail;
-use crate::served::index::{Announced, Index, ReadCache, ReadError};
+use crate::served::cache::ReadCache;
+use crate::served::index::{Announced, Index, ReadError};
 use crate::served::snapshot::{Preparing, Snapshot};
+
+/// The pause after a look that failed; twice as long after each further one, up to the usual pause.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The served archive and how to look for a newer one.
 #[derive(Debug)]
@@ -19,6 +26,8 @@ pub struct ArchiveState {
     storage: OnceCell<Arc<dyn ReadStore>>,
     current: ArcSwap<Snapshot>,
     known: Mutex<Known>,
+    /// How many looks in a row have failed.
+    failures: AtomicU32,
     cache: Arc<ReadCache>,
     preload_bytes: u64,
     preparing: Preparing,
@@ -41,11 +50,13 @@ struct Known {
     file: Option<FileMark>,
 }
 
-/// By this a replaced file is noticed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct FileMark {
-    modified: Option<SystemTime>,
-    bytes: u64,
+/// What a look at the storage led to.
+enum Look {
+    /// What is served is the newest.
+    Same,
+    /// So it is, but it was opened anew.
+    Renewed(Arc<Index>),
+    Newer(Snapshot),
 }
 
 /// Why a refresh failed. For the log.
@@ -59,13 +70,17 @@ enum RefreshError {
     NothingPublished,
     #[error("the pointer names {expected}, the archive there is {found}")]
     OtherArchive { expected: ContentHash, found: ContentHash },
+    #[error("a part of the archive is still damaged where it lies")]
+    StillDamaged,
+    #[error("a part of the archive was found damaged meanwhile")]
+    FoundDamaged,
 }
 
 impl ArchiveState {
     /// Returns the state before anything was read. `preparing` makes what is written once for each archive.
     pub(crate) fn new(
         location: Option<Location>,
-        cache_bytes: u64,
+        cache: ReadCache,
         preload_bytes: u64,
         preparing: Preparing,
     ) -> Self {
@@ -74,7 +89,8 @@ impl ArchiveState {
             location,
             storage: OnceCell::new(),
             known: Mutex::default(),
-            cache: Arc::new(ReadCache::new(cache_bytes)),
+            failures: AtomicU32::new(0),
+            cache: Arc::new(cache),
             preload_bytes,
             preparing,
             changes: watch::Sender::new(Generation::default()),
@@ -98,6 +114,11 @@ impl ArchiveState {
         self.preparing.tools_off.contains(&name)
     }
 
+    /// Returns the cache of what was read.
+    pub(crate) fn cache(&self) -> &ReadCache {
+        &self.cache
+    }
+
     /// Returns what is served now. A request keeps to the snapshot it began with.
     #[must_use]
     pub fn current(&self) -> Arc<Snapshot> {
@@ -110,32 +131,48 @@ impl ArchiveState {
         self.changes.subscribe()
     }
 
+    /// Returns how long to wait until the next look: as long as is usual, or less after a look that failed.
+    pub(crate) fn pause(&self, usual: Duration) -> Duration {
+        match self.failures.load(Ordering::Relaxed) {
+            0 => usual,
+            failures => usual.min(FIRST_PAUSE.saturating_mul(1 << (failures - 1).min(20))),
+        }
+    }
+
+    /// Resolves when a look is due: after the pause, or as soon as a part of the archive is found damaged, unless the last
+    /// look has failed already.
+    pub(crate) async fn until_due(&self, usual: Duration) {
+        let pause = tokio::time::sleep(self.pause(usual));
+        if self.failures.load(Ordering::Relaxed) > 0 {
+            return pause.await;
+        }
+        tokio::select! {
+            () = pause => {}
+            () = self.cache.doubted.notified() => {}
+        }
+    }
+
     /// Looks for a newer archive and serves it once it is open and checked. A failure keeps the old one and
     /// marks it stale. Returns whether an archive could be confirmed or loaded.
     pub async fn refresh(&self) -> bool {
         let Some(location) = &self.location else { return false };
         let mut known = self.known.lock().await;
-        match self.look(location, &mut known).await {
-            Ok(Some(snapshot)) => {
-                let digest = snapshot.loaded().map(|loaded| loaded.digest.to_string());
-                tracing::info!(archive = digest.as_deref().unwrap_or_default(), "serving an archive");
-                let before = self.current.swap(Arc::new(snapshot));
-                let same_tools = before.prepared().tools == self.current().prepared().tools;
-                self.changes.send_modify(|generation| {
-                    generation.resources += 1;
-                    generation.tools += u64::from(!same_tools);
-                });
-                true
+        let looked = self.look(location, &mut known).await.and_then(|look| {
+            let doubted =
+                |current: &Snapshot| current.index().is_some_and(|one| one.doubted_since().is_some());
+            match look {
+                Look::Same if doubted(&self.current()) => Err(RefreshError::FoundDamaged),
+                look => Ok(look),
             }
-            Ok(None) => {
-                let current = self.current();
-                if current.stale_since().is_some() {
-                    tracing::info!("the archive is fresh again");
-                    self.current.store(Arc::new(current.with_staleness(None)));
-                }
+        });
+        match looked {
+            Ok(look) => {
+                self.failures.store(0, Ordering::Relaxed);
+                self.take(look);
                 true
             }
             Err(error) => {
+                self.failures.fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(detail = Detail::of(&error).for_log(), "the archive could not be refreshed");
                 let current = self.current();
                 if current.index().is_some() && current.stale_since().is_none() {
@@ -147,22 +184,51 @@ impl ArchiveState {
         }
     }
 
-    /// Returns a snapshot of a newer archive, if there is one.
-    async fn look(&self, location: &Location, known: &mut Known) -> Result<Option<Snapshot>, RefreshError> {
+    /// Serves what a look has found.
+    fn take(&self, look: Look) {
+        let current = self.current();
+        match look {
+            Look::Newer(snapshot) => {
+                let digest = snapshot.loaded().map(|loaded| loaded.digest.to_string());
+                tracing::info!(archive = digest.as_deref().unwrap_or_default(), "serving an archive");
+                let before = self.current.swap(Arc::new(snapshot));
+                let same_tools = before.prepared().tools == self.current().prepared().tools;
+                self.changes.send_modify(|generation| {
+                    generation.resources += 1;
+                    generation.tools += u64::from(!same_tools);
+                });
+            }
+            Look::Renewed(index) => {
+                tracing::info!("the archive was opened anew");
+                self.current.store(Arc::new(current.renewed(index)));
+            }
+            Look::Same if current.stale_since().is_some() => {
+                tracing::info!("the archive is fresh again");
+                self.current.store(Arc::new(current.with_staleness(None)));
+            }
+            Look::Same => {}
+        }
+    }
+
+    /// Looks at what the storage has.
+    async fn look(&self, location: &Location, known: &mut Known) -> Result<Look, RefreshError> {
         let storage = self.storage.get_or_try_init(|| location.open()).await?;
         if let Some(key) = location.archive() {
             return self.look_at_file(location, key, storage.as_ref(), known).await;
         }
-        let (pointer, etag) = match Pointer::read(storage.as_ref(), known.pointer.as_ref()).await? {
-            Fetched::Unchanged => return Ok(None),
+        let served = self.current().index().cloned();
+        let doubtful = served.as_ref().filter(|index| index.is_doubtful());
+        let etag = known.pointer.as_ref().filter(|_| doubtful.is_none());
+        let (pointer, etag) = match Pointer::read(storage.as_ref(), etag).await? {
+            Fetched::Unchanged => return Ok(Look::Same),
             Fetched::Missing => return Err(RefreshError::NothingPublished),
             Fetched::Changed { value, etag } => (value, etag),
         };
         let expected = pointer.current.digest;
-        let served = self.current().index().map(|index| index.archive().digest());
-        if served == Some(expected) {
+        let is_served = served.as_ref().is_some_and(|index| index.archive().digest() == expected);
+        if is_served && doubtful.is_none() {
             known.pointer = Some(etag);
-            return Ok(None);
+            return Ok(Look::Same);
         }
         let object = storage.object(&archive_key(expected), Some(pointer.current.bytes)).await?;
         let announced = Announced {
@@ -171,36 +237,56 @@ impl ArchiveState {
             opening: pointer.opening.as_ref(),
             trusts_inline: served.is_none(),
         };
-        let index = Index::open(object, &self.cache, self.preload_bytes, Some(announced)).await?;
+        // What arrived damaged once is not fetched whole a second time.
+        let preload_bytes = if is_served { 0 } else { self.preload_bytes };
+        let index = Index::open(object, &self.cache, preload_bytes, Some(announced)).await?;
         let found = index.archive().digest();
         if found != expected {
             return Err(RefreshError::OtherArchive { expected, found });
         }
+        let look = match served {
+            Some(served) if is_served => renew(index, &served).await?,
+            _ => {
+                let published_at = Some(pointer.current.published_at);
+                Look::Newer(Snapshot::ready(Arc::new(index), published_at, &self.preparing))
+            }
+        };
         known.pointer = Some(etag);
-        Ok(Some(Snapshot::ready(Arc::new(index), Some(pointer.current.published_at), &self.preparing)))
+        Ok(look)
     }
 
-    /// Looks at one named archive: reopened when its file was replaced, otherwise opened once.
+    /// Looks at one named archive: reopened when its file was replaced or written to, otherwise opened once.
     async fn look_at_file(
         &self,
         location: &Location,
         key: &str,
         storage: &dyn ReadStore,
         known: &mut Known,
-    ) -> Result<Option<Snapshot>, RefreshError> {
-        let mark = location.local_path().and_then(|path| std::fs::metadata(path).ok());
-        let mark = mark.map(|data| FileMark { modified: data.modified().ok(), bytes: data.len() });
-        if self.current().index().is_some() && mark == known.file {
-            return Ok(None);
+    ) -> Result<Look, RefreshError> {
+        let mark = location.local_path().and_then(|path| FileMark::of_path(&path).ok());
+        let served = self.current().index().cloned();
+        if served.as_ref().is_some_and(|index| mark == known.file && !index.is_doubtful()) {
+            return Ok(Look::Same);
         }
         let object = storage.object(key, None).await?;
         let index = Index::open(object, &self.cache, self.preload_bytes, None).await?;
+        let same = served.filter(|served| served.archive().digest() == index.archive().digest());
+        let look = if let Some(served) = same {
+            renew(index, &served).await?
+        } else {
+            let written = mark.and_then(|mark| mark.modified()).map(Timestamp::from);
+            Look::Newer(Snapshot::ready(Arc::new(index), written, &self.preparing))
+        };
         known.file = mark;
-        if self.current().index().is_some_and(|served| served.archive().digest() == index.archive().digest())
-        {
-            return Ok(None);
-        }
-        let written = mark.and_then(|mark| mark.modified).map(Timestamp::from);
-        Ok(Some(Snapshot::ready(Arc::new(index), written, &self.preparing)))
+        Ok(look)
+    }
+}
+
+/// Takes the place of an index of the same archive, if what was found damaged there is sound here.
+async fn renew(index: Index, served: &Index) -> Result<Look, RefreshError> {
+    if index.is_sounder_than(served).await? {
+        Ok(Look::Renewed(Arc::new(index)))
+    } else {
+        Err(RefreshError::StillDamaged)
     }
 }

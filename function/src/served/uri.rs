@@ -18,7 +18,20 @@ pub(crate) fn encode(text: &str) -> String {
     encoded
 }
 
-/// Returns the text a segment stands for; nothing if it is not UTF-8.
+/// The address of the list of rounds; all others begin with it.
+pub(crate) const ROUNDS: &str = "wakashu://rounds";
+
+/// Returns the address of a round.
+pub(crate) fn of_round(title: &str) -> String {
+    format!("{ROUNDS}/{}", encode(title))
+}
+
+/// Returns the address of an entry.
+pub(crate) fn of_entry(title: &str, rank: u32) -> String {
+    format!("{ROUNDS}/{}/{rank}", encode(title))
+}
+
+/// Returns the text a segment stands for; `None` if it is not UTF-8.
 pub(crate) fn decode(segment: &str) -> Option<Cow<'_, str>> {
     percent_decode_str(segment).decode_utf8().ok()
 }

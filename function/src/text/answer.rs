@@ -2,12 +2,15 @@
 //!
 //! Pictures travel from the archive into the HTTP body as the same `Bytes`; they are neither copied nor
 //! escaped. Short texts are copied into the frame, where one memcpy is cheaper than one more write vector.
+//!
+//! Objects, arrays and fields are scopes, which write commas, quotes and brackets themselves.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::ops::ControlFlow;
 
 use bytes::{Buf, Bytes};
+use serde::Serialize;
 use wakashu_archive::{Page, Verified, escape_into};
 
 /// Texts up to this size are copied into the frame instead of being spliced.
@@ -22,23 +25,151 @@ pub struct Answer {
     frame: String,
     splices: Vec<(usize, Bytes)>,
     spliced_bytes: usize,
+    /// Whether the innermost object or array has something in it, so that a comma comes before what is next.
+    is_begun: bool,
 }
 
 impl Default for Answer {
     fn default() -> Self {
-        Self { frame: String::with_capacity(FRAME_BYTES), splices: Vec::new(), spliced_bytes: 0 }
+        Self {
+            frame: String::with_capacity(FRAME_BYTES),
+            splices: Vec::new(),
+            spliced_bytes: 0,
+            is_begun: false,
+        }
     }
 }
 
-/// A place in an answer to go back to.
-#[derive(Debug, Clone, Copy)]
-pub struct Mark {
-    frame: usize,
-    splices: usize,
+/// What closes an object, an array or a text that is still being written.
+#[derive(Debug)]
+#[must_use = "what is opened must be closed"]
+pub struct Open(char);
+
+/// Writes the name of a field into an answer, and returns the answer for the value. A value that never changes can be
+/// given with the name. One copy writes all that is known beforehand, the comma included.
+macro_rules! field {
+    ($out:expr, $name:literal) => {
+        $out.named(concat!(",\"", $name, "\":"))
+    };
+    ($out:expr, $name:literal: $text:literal) => {
+        $out.named(concat!(",\"", $name, "\":\"", $text, "\""))
+    };
 }
+pub(crate) use field;
 
 impl Answer {
-    /// Appends JSON as it is.
+    /// Writes an object; `members` writes its fields.
+    #[inline]
+    pub fn object(&mut self, members: impl FnOnce(&mut Self)) -> &mut Self {
+        let object = self.open_object();
+        members(self);
+        self.close(object)
+    }
+
+    /// Writes an array; `write` writes each of the items.
+    #[inline]
+    pub fn array<T>(
+        &mut self,
+        items: impl IntoIterator<Item = T>,
+        mut write: impl FnMut(&mut Self, T),
+    ) -> &mut Self {
+        let array = self.open_array();
+        for item in items {
+            write(self.item(), item);
+        }
+        self.close(array)
+    }
+
+    /// Writes an array of strings.
+    pub fn strings<T: AsRef<str>>(&mut self, texts: impl IntoIterator<Item = T>) -> &mut Self {
+        self.array(texts, |out, text| {
+            out.string(text.as_ref());
+        })
+    }
+
+    /// Opens an object that no closure can write, as when its parts are waited for.
+    #[inline]
+    pub fn open_object(&mut self) -> Open {
+        self.open('{', '}')
+    }
+
+    /// Opens an array that no closure can write.
+    #[inline]
+    pub fn open_array(&mut self) -> Open {
+        self.open('[', ']')
+    }
+
+    /// Opens a string of several parts.
+    #[inline]
+    pub fn open_string(&mut self) -> Open {
+        self.open('"', '"')
+    }
+
+    #[inline]
+    fn open(&mut self, open: char, close: char) -> Open {
+        self.frame.push(open);
+        self.is_begun = false;
+        Open(close)
+    }
+
+    /// Closes what was opened last.
+    #[inline]
+    pub fn close(&mut self, Open(close): Open) -> &mut Self {
+        self.frame.push(close);
+        self.is_begun = true;
+        self
+    }
+
+    /// Begins the next item of an array, or the next field of an object whose name is written as a string.
+    #[inline]
+    pub fn item(&mut self) -> &mut Self {
+        if self.is_begun {
+            self.frame.push(',');
+        }
+        self.is_begun = true;
+        self
+    }
+
+    /// Begins the next field. [`field!`] calls this with the name as it is written after another field.
+    #[inline]
+    pub(crate) fn named(&mut self, after_another: &'static str) -> &mut Self {
+        if self.is_begun {
+            return self.raw(after_another);
+        }
+        self.is_begun = true;
+        self.raw(after_another.get(1..).unwrap_or_default())
+    }
+
+    /// Begins the next field, whose name is known only now.
+    pub fn field_called(&mut self, name: &str) -> &mut Self {
+        self.item().string(name).colon()
+    }
+
+    /// Ends the name of a field that was written as a string.
+    pub fn colon(&mut self) -> &mut Self {
+        self.raw(":")
+    }
+
+    /// Appends fields that were written before.
+    #[inline]
+    pub fn fields(&mut self, json: &str) -> &mut Self {
+        self.item().raw(json)
+    }
+
+    /// Appends a value that was written before.
+    #[inline]
+    pub fn value(&mut self, json: &str) -> &mut Self {
+        self.raw(json)
+    }
+
+    /// Appends what serde makes of a value, for answers that are rare.
+    pub fn serialized(&mut self, value: &impl Serialize) -> &mut Self {
+        // Only a map whose keys are not texts cannot be written, and a value must stand here.
+        self.raw(&serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned()))
+    }
+
+    /// Appends bytes of the archive, or constants whose length counts, as they are.
+    #[inline]
     pub fn raw(&mut self, json: &str) -> &mut Self {
         self.frame.push_str(json);
         self
@@ -55,9 +186,32 @@ impl Answer {
         self.raw("\"").text(text).raw("\"")
     }
 
+    /// Appends a JSON string of several parts, which `inside` writes.
+    #[inline]
+    pub fn quoted(&mut self, inside: impl FnOnce(&mut Self)) -> &mut Self {
+        let string = self.open_string();
+        inside(self);
+        self.close(string)
+    }
+
     /// Appends a number.
     pub fn number(&mut self, number: u64) -> &mut Self {
         self.raw(itoa::Buffer::new().format(number))
+    }
+
+    /// Appends a number with three digits after the point.
+    pub fn thousandths(&mut self, number: f64) -> &mut Self {
+        self.raw(&format!("{number:.3}"))
+    }
+
+    /// Appends `true` or `false`.
+    pub fn boolean(&mut self, is_true: bool) -> &mut Self {
+        self.raw(if is_true { "true" } else { "false" })
+    }
+
+    /// Appends `null`.
+    pub fn null(&mut self) -> &mut Self {
+        self.raw("null")
     }
 
     /// Appends a part of `page`'s escaped text as it lies in the archive.
@@ -91,19 +245,6 @@ impl Answer {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// Returns a place to go back to with [`rewind`](Self::rewind).
-    #[must_use]
-    pub fn mark(&self) -> Mark {
-        Mark { frame: self.frame.len(), splices: self.splices.len() }
-    }
-
-    /// Forgets everything written since `mark`.
-    pub fn rewind(&mut self, mark: Mark) {
-        self.frame.truncate(mark.frame);
-        self.splices.truncate(mark.splices);
-        self.spliced_bytes = self.splices.iter().map(|(_, bytes)| bytes.len()).sum();
     }
 
     /// Returns the document as the pieces it is sent in.
@@ -271,14 +412,36 @@ mod tests {
     }
 
     #[test]
-    fn rewinding_forgets_frame_and_splices() {
+    fn appending_moves_the_splices() {
         let mut answer = Answer::default();
         answer.raw("a").splice(Bytes::from_static(b"1"));
-        let mark = answer.mark();
-        answer.raw("b").splice(Bytes::from_static(b"2"));
-        answer.rewind(mark);
         let mut whole = Answer::default();
         whole.raw("<").append(answer).raw(">");
         assert_eq!(collected(whole), "<a1>");
+    }
+
+    #[test]
+    fn scopes_write_commas_quotes_and_brackets() {
+        let mut out = Answer::default();
+        out.object(|out| {
+            field!(out, "none").array([0; 0], |_, _| {});
+            field!(out, "some").array([1, 2], |out, number| {
+                out.object(|out| {
+                    field!(out, "number").number(number);
+                });
+            });
+            field!(out, "kind": "text");
+            let nested = field!(out, "nested").open_object();
+            out.close(nested);
+            out.fields(r#""x":1"#);
+            out.field_called("い\"").strings(["ろ", "は"]);
+            field!(out, "last").quoted(|out| {
+                out.text("a").number(1);
+            });
+            field!(out, "took").thousandths(1.0);
+            field!(out, "seen").boolean(true);
+        });
+        let expected = r#"{"none":[],"some":[{"number":1},{"number":2}],"kind":"text","nested":{},"x":1,"い\"":["ろ","は"],"last":"a1","took":1.000,"seen":true}"#;
+        assert_eq!(collected(out), expected);
     }
 }

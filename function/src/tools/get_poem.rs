@@ -2,13 +2,14 @@
 
 use wakashu_archive::{Rank, RankRange};
 
-use crate::entries::data::{entry_schema, write_entries};
+use crate::entries::data::{ENTRY, Entries};
 use crate::entries::{self, Links};
 use crate::exchange::Scope;
 use crate::fault::ToolError;
-use crate::text::Answer;
-use crate::tools::get_wakashu_ranking::ROUND_TITLE;
-use crate::tools::{Call, Form, Kind, Parameter, Tool, rounds};
+use crate::served::reading::Reading;
+use crate::text::{Answer, field};
+use crate::tools::arguments::{ROUND_TITLE, Title, arguments, row};
+use crate::tools::{Call, Form, Run, Tool, rounds};
 
 pub(super) static TOOL: Tool = Tool {
     name: "get_poem",
@@ -18,45 +19,40 @@ pub(super) static TOOL: Tool = Tool {
     category: "ranking",
     tags: &["和歌", "本歌取り", "画像"],
     examples: &[r#"{"round_title":"第1回","rank":1}"#],
-    needs_index: true,
     needs: Scope::Read,
-    parameters: &[
-        ROUND_TITLE,
-        Parameter {
-            name: "rank",
-            kind: Kind::Rank,
-            pattern: None,
-            description: "順位。例: 1。",
-            default: None,
-            required: true,
-        },
-    ],
+    arguments: Wanted::TABLE,
     pictures: true,
-    data_schema: entry_schema!(),
-    run: |call, out| Box::pin(run(call, out)),
+    data: ENTRY,
+    run: Run::FromIndex(|call, index, out| Box::pin(run(call, index, out))),
 };
 
-async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
-    let Some(index) = call.snapshot.index() else {
-        return Err(ToolError::IndexUnavailable { configured: call.snapshot.is_configured() });
-    };
-    let round = rounds::find(index, TOOL.name, call.arguments.text("round_title").unwrap_or_default())?;
-    let rank = call.arguments.integer("rank").unwrap_or(0);
-    let missing = || rounds::no_such_rank(TOOL.name, round, rank.to_string(), true);
-    let range = u32::try_from(rank).ok().and_then(Rank::new).map(RankRange::single).ok_or_else(missing)?;
+arguments! {
+    /// Which entry to show.
+    Wanted<'a> {
+        round_title: Title<'a> = ROUND_TITLE,
+        rank: Rank = row("順位。例: 1。"),
+    }
+}
+
+async fn run(call: Call<'_>, index: &Reading, out: &mut Answer) -> Result<(), ToolError> {
+    let wanted = Wanted::read(call.given)?;
+    let round = rounds::find(index, TOOL.name, &wanted.round_title)?;
     let links = Links::new(call.picture_base, round);
+    let range = RankRange::single(wanted.rank);
     let selection = entries::select(index, round, range, true, call.form, &links).await?;
     if selection.entries.is_empty() {
-        return Err(missing());
+        return Err(rounds::no_such_rank(TOOL.name, round, wanted.rank.to_string(), true));
     }
     let size = entries::largest_size(&selection, call.form, &links);
     match call.form {
         Form::Result => {
-            out.raw(r#""content":["#);
+            let content = field!(out, "content").open_array();
             entries::write_blocks(out, index, &selection, size, &links).await;
-            out.raw("]");
+            out.close(content);
         }
-        Form::Data => write_entries(out, index, round, &selection, size, &links).await,
+        Form::Data => {
+            Entries { index, round, selection: &selection, size, links: &links }.write_one(out).await;
+        }
     }
     Ok(())
 }

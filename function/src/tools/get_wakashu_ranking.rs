@@ -2,13 +2,15 @@
 
 use wakashu_archive::{ArchivedRound, RankRange};
 
-use crate::entries::data::{entry_schema, write_entries};
+use crate::entries::data::{ENTRY, Entries};
 use crate::entries::{self, Held, Links, Selection, Size};
 use crate::exchange::Scope;
 use crate::fault::ToolError;
-use crate::text::Answer;
-use crate::tools::arguments::{read_ranks, refuse_form};
-use crate::tools::{Call, Form, Kind, Parameter, Tool, rounds};
+use crate::served::reading::Reading;
+use crate::text::schema::{Schema, always, sometimes};
+use crate::text::{Answer, field};
+use crate::tools::arguments::{Argument, Kind, ROUND_TITLE, Said, Title, Value, arguments, row};
+use crate::tools::{Call, Form, Run, Tool, rounds, write_text_block};
 
 /// Most runs of missing ranks named in one remark.
 const MAX_NAMED_GAPS: usize = 10;
@@ -16,7 +18,7 @@ const MAX_NAMED_GAPS: usize = 10;
 pub(super) static TOOL: Tool = Tool {
     name: "get_wakashu_ranking",
     title: "和歌集ランキング情報取得",
-    description: "「{title}」の指定した回から、順位ごとの投稿（投稿者、歌、本歌のURL、ジャケット画像とその生成プロンプト）を返します。画像は一緒に返ります。回の題が分からないときは list_rounds で確かめてください。",
+    description: "「{title}」の指定した回から、順位ごとの投稿（投稿者、歌、本歌のURL、ジャケット画像とその生成プロンプト）を返します。画像も一緒に返します。回の名前が分からないときは list_rounds で確かめてください。",
     version: "1.0.0",
     category: "ranking",
     tags: &["和歌", "ランキング", "本歌取り", "画像"],
@@ -25,58 +27,56 @@ pub(super) static TOOL: Tool = Tool {
         r#"{"round_title":"第1回","rank_range":"1-3"}"#,
         r#"{"round_title":"2","rank_range":"5","pictures":"none"}"#,
     ],
-    needs_index: true,
     needs: Scope::Read,
-    parameters: &[
-        ROUND_TITLE,
-        Parameter {
-            name: "rank_range",
-            kind: Kind::Text { max_characters: 64 },
-            pattern: None,
-            description: "順位の範囲。1位だけなら「1」、1位から3位までなら「1-3」のように指定します。",
-            default: Some(r#""1-3""#),
-            required: false,
-        },
-        Parameter {
-            name: "pictures",
-            kind: Kind::Choice(&["auto", "none"]),
-            pattern: None,
-            description: "auto は画像も返し、none は文章だけを返します。",
-            default: Some(r#""auto""#),
-            required: false,
-        },
-    ],
+    arguments: Wanted::TABLE,
     pictures: true,
-    data_schema: concat!(
-        r#"{"type":"object","required":["round","entries","missing"],"properties":{"round":{"type":"string"},"#,
-        r#""entries":{"type":"array","items":"#,
-        entry_schema!(),
-        r#"},"missing":{"type":"array","items":{"type":"object","required":["first","last"],"properties":{"#,
-        r#""first":{"type":"integer"},"last":{"type":"integer"}}}},"nextRankRange":{"type":"string"}}}"#
-    ),
-    run: |call, out| Box::pin(run(call, out)),
+    data: Schema::Object(&[
+        always("round", Schema::Text),
+        always("entries", Schema::List(&ENTRY)),
+        always("missing", Schema::List(&GAP)),
+        sometimes("nextRankRange", Schema::Text),
+        sometimes("note", Schema::Text),
+    ]),
+    run: Run::FromIndex(|call, index, out| Box::pin(run(call, index, out))),
 };
 
-/// The argument that names a round; several tools take it.
-pub(super) const ROUND_TITLE: Parameter = Parameter {
-    name: "round_title",
-    // What a directory's name can be.
-    kind: Kind::Text { max_characters: 255 },
-    pattern: None,
-    description: "回の題。例: 第1回（「第一回」「1」でも見つかります）。",
-    default: None,
-    required: true,
-};
+/// The shape of a run of ranks.
+const GAP: Schema = Schema::Object(&[always("first", Schema::Whole), always("last", Schema::Whole)]);
 
-async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
-    let Some(index) = call.snapshot.index() else {
-        return Err(ToolError::IndexUnavailable { configured: call.snapshot.is_configured() });
-    };
-    let range = call.arguments.text("rank_range").unwrap_or_default();
-    let range = read_ranks(range).ok_or_else(|| refuse_form(&TOOL, "rank_range"))?;
-    let round = rounds::find(index, TOOL.name, call.arguments.text("round_title").unwrap_or_default())?;
-    let pictures = call.arguments.text("pictures") != Some("none");
-    let is_given = call.arguments.is_given("rank_range");
+arguments! {
+    /// Which entries to show.
+    Wanted<'a> {
+        round_title: Title<'a> = ROUND_TITLE,
+        rank_range: Said<RankRange> =
+            row("順位の範囲。1位だけなら「1」、1位から3位までなら「1-3」のように指定します。").or(r#""1-3""#),
+        pictures: Pictures = row("auto は画像も返し、none は文章だけを返します。").or(r#""auto""#),
+    }
+}
+
+/// Whether pictures come along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pictures {
+    Auto,
+    None,
+}
+
+impl<'a> Argument<'a> for Pictures {
+    const KIND: Kind = Kind::Choice(&["auto", "none"]);
+
+    fn of(value: Value<'a>) -> Option<Self> {
+        match value {
+            Value::Text(word) if word == "none" => Some(Self::None),
+            Value::Text(_) => Some(Self::Auto),
+            Value::Whole(_) => None,
+        }
+    }
+}
+
+async fn run(call: Call<'_>, index: &Reading, out: &mut Answer) -> Result<(), ToolError> {
+    let wanted = Wanted::read(call.given)?;
+    let Said { value: range, is_given } = wanted.rank_range;
+    let round = rounds::find(index, TOOL.name, &wanted.round_title)?;
+    let pictures = wanted.pictures == Pictures::Auto;
 
     let links = Links::new(call.picture_base, round);
     let selection = entries::select(index, round, range, pictures, call.form, &links).await?;
@@ -85,33 +85,39 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
         return Err(rounds::no_such_rank(TOOL.name, round, ranks, is_given));
     }
     let size = if pictures { entries::largest_size(&selection, call.form, &links) } else { Size::None };
+    let remark = remark(&selection, round, range, is_given);
     if call.form == Form::Data {
-        out.raw(r#"{"round":"#).string(&round.title).raw(r#","entries":["#);
-        write_entries(out, index, round, &selection, size, &links).await;
+        let data = out.open_object();
+        field!(out, "round").string(&round.title);
+        let entries = Entries { index, round, selection: &selection, size, links: &links };
+        entries.write_all(field!(out, "entries")).await;
         write_what_is_left(out, &selection, range);
+        if let Some(remark) = remark {
+            field!(out, "note").string(&remark);
+        }
+        out.close(data);
         return Ok(());
     }
-    out.raw(r#""content":["#);
+    let content = field!(out, "content").open_array();
     entries::write_blocks(out, index, &selection, size, &links).await;
-    if let Some(remark) = remark(&selection, round, range, is_given) {
-        out.raw(r#",{"type":"text","text":"#).string(&remark).raw("}");
+    if let Some(remark) = remark {
+        write_text_block(out.item(), &remark);
     }
-    out.raw("]");
+    out.close(content);
     Ok(())
 }
 
-/// Closes the data with what of the range is not in it.
+/// Writes what of the range is not in the data.
 fn write_what_is_left(out: &mut Answer, selection: &Selection, range: RankRange) {
-    out.raw(r#"],"missing":["#);
-    for (at, (first, last)) in gaps(selection, range).into_iter().enumerate() {
-        out.raw(if at == 0 { "" } else { "," });
-        out.raw(r#"{"first":"#).number(u64::from(first)).raw(r#","last":"#).number(u64::from(last)).raw("}");
-    }
-    out.raw("]");
+    field!(out, "missing").array(gaps(selection, range), |out, (first, last)| {
+        out.object(|out| {
+            field!(out, "first").number(u64::from(first));
+            field!(out, "last").number(u64::from(last));
+        });
+    });
     if let Some(next) = selection.next_rank {
-        out.raw(r#","nextRankRange":"#).string(&format!("{next}-{}", range.last()));
+        field!(out, "nextRankRange").string(&format!("{next}-{}", range.last()));
     }
-    out.raw("}");
 }
 
 /// Says what of the range is not in the answer: ranks that do not exist, where the reader asked for them, and ranks that

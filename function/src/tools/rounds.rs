@@ -32,9 +32,9 @@ fn which_exist(index: &Index) -> String {
     let named: Vec<String> =
         rounds.iter().take(MAX_HINT_ROUNDS).map(|round| shortened(&round.title, 60)).collect();
     match rounds.len() {
-        0 => "まだ回がありません。".to_owned(),
+        0 => "まだ収められた回がありません。".to_owned(),
         all if all > named.len() => {
-            format!("{}など、全部で{all}回あります。list_rounds で確かめられます。", named.join("、"))
+            format!("{}など、全部で{all}の回があります。list_rounds で確かめられます。", named.join("、"))
         }
         _ => format!("{}があります。list_rounds で確かめられます。", named.join("、")),
     }

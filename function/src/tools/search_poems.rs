@@ -1,28 +1,34 @@
 //! `search_poems`: poems by a part of their text, reading or account, with the match marked.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use futures_util::future::try_join_all;
-use wakashu_archive::{ArchivedEntry, ArchivedRound, unescape};
+use wakashu_archive::{ArchivedEntry, ArchivedRound, PageView, unescape};
 
 use crate::exchange::Scope;
 use crate::fault::{Received, ToolError};
 use crate::observe::detail::Detail;
 use crate::served::cursor::Cursor;
-use crate::served::index::{Index, ReadError};
+use crate::served::index::ReadError;
 use crate::served::limits::{MAX_TEXT_CHARACTERS, MAX_TITLE_CHARACTERS};
-use crate::served::search::{self, Hit, Query, Refused, Total};
+use crate::served::reading::Reading;
+use crate::served::search::{self, Hit, Query, Refused};
 use crate::served::snapshot::shortened;
 use crate::served::uri;
-use crate::text::Answer;
-use crate::tools::arguments::{CURSOR, refuse_cursor};
-use crate::tools::{Call, Form, Kind, Parameter, Tool, rounds};
+use crate::text::schema::{Schema, always, sometimes};
+use crate::text::{Answer, field};
+use crate::tools::arguments::{CURSOR, Count, Place, Text, arguments, refuse_cursor, row};
+use crate::tools::{Call, Run, Tool, rounds};
 
 /// What the sentences before and after the hits may take, in characters.
 const REMARK_CHARACTERS: usize = 1_000;
 
 /// What a hit takes besides its texts: line ends, the rank, what kind of match it is.
 const FRAME_CHARACTERS: usize = 50;
+
+/// From how many bytes on the text of a hit is long enough for others to have their turn first.
+const LONG_TEXT_BYTES: usize = 16 << 10;
 
 /// Most characters of a poem in a hit.
 const MAX_POEM_CHARACTERS: usize = 800;
@@ -39,120 +45,132 @@ pub(super) static TOOL: Tool = Tool {
         r#"{"query":"雲 月 round:第1回"}"#,
         r#"{"query":"account:@Laptop","limit":5}"#,
     ],
-    needs_index: true,
     needs: Scope::Read,
-    parameters: &[
-        Parameter {
-            name: "query",
-            kind: Kind::Text { max_characters: 200 },
-            pattern: None,
-            description: "探す言葉。例: 花、雲 月、account:@Laptop、prompt:moon。",
-            default: None,
-            required: true,
-        },
-        Parameter {
-            name: "limit",
-            kind: Kind::Integer { minimum: 1, maximum: 50 },
-            pattern: None,
-            description: "一度に返す件数。",
-            default: Some("10"),
-            required: false,
-        },
-        CURSOR,
-    ],
+    arguments: Wanted::TABLE,
     pictures: false,
-    data_schema: concat!(
-        r#"{"type":"object","required":["hits","total","totalIsExact"],"properties":{"nextCursor":{"type":"string"},"#,
-        r#""total":{"type":"integer"},"totalIsExact":{"type":"boolean"},"#,
-        r#""hits":{"type":"array","items":{"type":"object","required":["round","rank","account","poem","match","uri"],"#,
-        r#""properties":{"round":{"type":"string"},"rank":{"type":"integer"},"account":{"type":"string"},"#,
-        r#""poem":{"type":"string"},"yomi":{"type":"string"},"match":{"type":"string","enum":["exact","loose"]},"#,
-        r#""uri":{"type":"string"}}}}}}"#
-    ),
-    run: |call, out| Box::pin(run(call, out)),
+    data: Schema::Object(&[
+        always("hits", Schema::List(&HIT)),
+        always("total", Schema::Whole),
+        always("totalIsExact", Schema::Flag),
+        always("note", Schema::Text),
+        sometimes("nextCursor", Schema::Text),
+    ]),
+    run: Run::FromIndex(|call, index, out| Box::pin(run(call, index, out))),
 };
+
+/// The shape of a hit.
+const HIT: Schema = Schema::Object(&[
+    always("round", Schema::Text),
+    always("rank", Schema::Whole),
+    always("account", Schema::Text),
+    always("poem", Schema::Text),
+    sometimes("yomi", Schema::Text),
+    sometimes("truncated", Schema::Flag),
+    always("match", Schema::Words(&["exact", "loose"])),
+    sometimes(
+        "marked",
+        Schema::Object(&[
+            always("field", Schema::Words(&["poem", "yomi", "account"])),
+            always("text", Schema::Text),
+        ]),
+    ),
+    always("uri", Schema::Text),
+]);
+
+arguments! {
+    /// What to look for.
+    Wanted<'a> {
+        query: Text<'a, 200> = row("探す言葉。例: 花、雲 月、account:@Laptop、prompt:moon。"),
+        limit: Count<50> = row("一度に返す件数。").or("10"),
+        cursor: Place<'a> = CURSOR,
+    }
+}
 
 /// A hit as it is shown.
 struct Shown {
     round: String,
     rank: u32,
-    account: String,
-    poem: String,
-    yomi: Option<String>,
-    kind: &'static str,
+    account: Part,
+    poem: Part,
+    /// The reading, where the match is there.
+    yomi: Option<Part>,
+    is_loose: bool,
     uri: String,
 }
 
-async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
-    let Some(index) = call.snapshot.index() else {
-        return Err(ToolError::IndexUnavailable { configured: call.snapshot.is_configured() });
-    };
-    let query = Query::parse(call.arguments.text("query").unwrap_or_default()).map_err(refuse)?;
-    let limit = usize::try_from(call.arguments.integer("limit").unwrap_or(10)).unwrap_or(10);
+impl Shown {
+    /// Returns its texts under their names, those where the match may be first.
+    fn parts(&self) -> impl Iterator<Item = (&'static str, &Part)> {
+        let yomi = self.yomi.as_ref().map(|yomi| ("yomi", yomi));
+        [("poem", &self.poem)].into_iter().chain(yomi).chain([("account", &self.account)])
+    }
+}
+
+/// A text of an entry, as it is written; of a long one the part around the match.
+struct Part {
+    text: String,
+    /// Where the match is; empty if it is elsewhere.
+    marked: Range<usize>,
+    /// Whether there is more before and after.
+    is_cut: (bool, bool),
+}
+
+async fn run(call: Call<'_>, index: &Reading, out: &mut Answer) -> Result<(), ToolError> {
+    let wanted = Wanted::read(call.given)?;
+    let query = Query::parse(&wanted.query).map_err(refuse)?;
     let digest = index.archive().digest();
-    let from = match call.arguments.text("cursor") {
+    let from = match &wanted.cursor {
         None => 0,
         Some(cursor) => Cursor::parse(cursor, digest).ok_or_else(refuse_cursor)?.offset,
     };
     let round = query.round().map(|title| rounds::find(index, TOOL.name, title)).transpose()?;
-    let found = search::search(index, &query, round, from, limit).await.map_err(without_columns)?;
-    let mut shown = try_join_all(found.hits.iter().map(|hit| show(index, &query, *hit))).await?;
+    let found = search::search(index, &query, round, from, wanted.limit.0).await.map_err(without_columns)?;
+    let pages = try_join_all(found.hits.iter().map(|hit| page_of(index, *hit))).await?;
+    let mut shown = Vec::with_capacity(pages.len());
+    for (hit, (round, page, position)) in found.hits.iter().zip(&pages) {
+        let entry = page.entries.get(*position).ok_or_else(lost)?;
+        if entry.text.len() > LONG_TEXT_BYTES {
+            // To mark a match in it takes a while.
+            tokio::task::yield_now().await;
+        }
+        shown.push(shown_hit(&query, *hit, round, entry));
+    }
     let fitting = fitting(&shown);
     let more = found.more || fitting < shown.len();
     shown.truncate(fitting);
 
-    let mut text = match shown.len() {
+    let note = match shown.len() {
         0 if from == 0 => "見つかりませんでした。言葉を短くするか、かなで試してください。".to_owned(),
         0 => "続きはありません。".to_owned(),
         count => {
-            let total = match found.total {
-                Total::Exactly(total) => format!("{total}件"),
-                Total::AtLeast(total) => format!("{total}件以上"),
-            };
+            let total = found.total;
             let part = match count {
                 _ if from == 0 && !more => String::new(),
-                1 => format!("（そのうち{}件目）", from + 1),
-                _ => format!("（そのうち{}〜{}件目）", from + 1, from + count),
+                1 => format!("（{}件目を表示）", from + 1),
+                _ => format!("（{}〜{}件目を表示）", from + 1, from + count),
             };
-            format!("{total}見つかりました{part}。全文と画像は get_poem で読めます。")
+            format!("{total}件見つかりました{part}。全文と画像は get_poem で見られます。")
         }
     };
+    let mut text = note.clone();
     for hit in &shown {
-        let mut number = itoa::Buffer::new();
-        let rank = number.format(hit.rank);
-        for part in ["\n\n", &hit.round, " ", rank, "位：", &hit.account, "\n", &hit.poem] {
-            text.push_str(part);
-        }
-        if let Some(yomi) = &hit.yomi {
-            text.push_str("\nよみ: ");
-            text.push_str(yomi);
-        }
-        if hit.kind == "loose" {
-            text.push_str("\n（表記の違いを許した一致）");
-        }
+        hit.tell(&mut text);
     }
     let next = more.then(|| Cursor { offset: from + shown.len() }.encode(digest));
     if let Some(cursor) = &next {
         // In the text too: some clients show the model nothing else.
         text.push_str(&format!("\n\n続きがあります。cursor に \"{cursor}\" を渡してください。"));
     }
-    if call.form == Form::Result {
-        out.raw(r#""content":[{"type":"text","text":"#).string(&text).raw(r#"}],"structuredContent":"#);
-    }
-    out.raw(r#"{"hits":["#);
-    for (at, hit) in shown.iter().enumerate() {
-        out.raw(if at == 0 { "" } else { "," });
-        write_hit(out, hit);
-    }
-    let (total, is_exact) = match found.total {
-        Total::Exactly(total) => (total, "true"),
-        Total::AtLeast(total) => (total, "false"),
-    };
-    out.raw(r#"],"total":"#).number(total as u64).raw(r#","totalIsExact":"#).raw(is_exact);
-    if let Some(cursor) = next {
-        out.raw(r#","nextCursor":"#).string(&cursor);
-    }
-    out.raw("}");
+    call.write(out, &text, |out| {
+        field!(out, "hits").array(&shown, write_hit);
+        field!(out, "total").number(found.total as u64);
+        // Kept for those who ask for it: since keys 2 one scan finds all there are.
+        field!(out, "totalIsExact").boolean(true);
+        field!(out, "note").string(&note);
+        if let Some(cursor) = &next {
+            field!(out, "nextCursor").string(cursor);
+        }
+    });
     Ok(())
 }
 
@@ -160,8 +178,8 @@ async fn run(call: Call<'_>, out: &mut Answer) -> Result<(), ToolError> {
 fn fitting(shown: &[Shown]) -> usize {
     let mut room = MAX_TEXT_CHARACTERS - REMARK_CHARACTERS;
     let fits = |hit: &&Shown| {
-        let texts = [&hit.round, &hit.account, &hit.poem].into_iter().chain(&hit.yomi);
-        let needed = texts.map(|text| text.chars().count()).sum::<usize>() + FRAME_CHARACTERS;
+        let texts = hit.parts().map(|(_, part)| part.characters()).sum::<usize>();
+        let needed = texts + hit.round.chars().count() + FRAME_CHARACTERS;
         let fits = needed <= room;
         room = room.saturating_sub(needed);
         fits
@@ -184,6 +202,17 @@ fn without_columns(error: ReadError) -> ToolError {
             resource_id: String::new(),
             sentence: "この和歌集の検索用のデータは別の版のプログラムで作られているため、作り直すまで歌を探せません。list_rounds と get_wakashu_ranking では読めます。".to_owned(),
         },
+        ReadError::ColumnTooLarge { needed } => {
+            tracing::warn!(detail = Detail::of(&error).for_log(), "a search was refused");
+            ToolError::NotFound {
+                operation: TOOL.name,
+                resource_type: "column",
+                resource_id: String::new(),
+                sentence: format!(
+                    "この和歌集の検索用のデータは、いまの設定で使えるメモリーに収まらないため、歌を探せません。運営者が WAKASHU_SEARCH_BYTES を {needed} 以上にすると探せます。list_rounds と get_wakashu_ranking では読めます。"
+                ),
+            }
+        }
         other => other.into(),
     }
 }
@@ -205,16 +234,18 @@ fn refuse(refused: Refused) -> ToolError {
     }
 }
 
-async fn show(index: &Index, query: &Query, hit: Hit) -> Result<Shown, ToolError> {
-    let lost = || ToolError::Internal(Detail::note("a hit lies outside the archive"));
-    let (round, chunk, position) = index.archive().locate(hit.ordinal).ok_or_else(lost)?;
-    let page = index.page(chunk).await?;
-    let entry = page.entries.get(position).ok_or_else(lost)?;
-    Ok(shown(query, hit, round, entry))
+fn lost() -> ToolError {
+    ToolError::Internal(Detail::note("a hit lies outside the archive"))
 }
 
-/// Marks the match where it is: in the poem, else in the reading, else in the account.
-fn shown(query: &Query, hit: Hit, round: &ArchivedRound, entry: &ArchivedEntry) -> Shown {
+/// Returns the round of a hit, the page it is on and where on it.
+async fn page_of(index: &Reading, hit: Hit) -> Result<(&ArchivedRound, PageView, usize), ToolError> {
+    let (round, chunk, position) = index.archive().locate(hit.ordinal).ok_or_else(lost)?;
+    Ok((round, index.page(chunk).await?, position))
+}
+
+/// Looks for the match where it is shown: in the poem, else in the reading, else in the account.
+fn shown_hit(query: &Query, hit: Hit, round: &ArchivedRound, entry: &ArchivedEntry) -> Shown {
     let poem = unescape(entry.poem_escaped());
     let account = unescape(entry.account_escaped());
     let in_poem = query.find_in_poem(&poem, hit.loose);
@@ -225,38 +256,74 @@ fn shown(query: &Query, hit: Hit, round: &ArchivedRound, entry: &ArchivedEntry) 
     Shown {
         round: shortened(&round.title, MAX_TITLE_CHARACTERS),
         rank: entry.rank.to_native(),
-        account: marked(&account, in_account, MAX_TITLE_CHARACTERS),
-        poem: marked(&poem, in_poem, MAX_POEM_CHARACTERS),
-        yomi: in_yomi.map(|(yomi, range)| marked(&yomi, Some(range), MAX_POEM_CHARACTERS)),
-        kind: if hit.loose { "loose" } else { "exact" },
-        uri: format!("wakashu://rounds/{}/{}", uri::encode(&round.title), entry.rank.to_native()),
+        account: Part::of(account, in_account, MAX_TITLE_CHARACTERS),
+        poem: Part::of(poem, in_poem, MAX_POEM_CHARACTERS),
+        yomi: in_yomi.map(|(yomi, range)| Part::of(yomi, Some(range), MAX_POEM_CHARACTERS)),
+        is_loose: hit.loose,
+        uri: uri::of_entry(&round.title, entry.rank.to_native()),
     }
 }
 
-/// Returns `text` with the match marked; of a long one at most `most` characters around it, and an ellipsis where it goes on.
-fn marked(text: &str, range: Option<Range<usize>>, most: usize) -> String {
-    let range = range.filter(|range| text.get(range.clone()).is_some()).unwrap_or_default();
-    let is_marked = !range.is_empty();
-    let part = around(text, range.start, if is_marked { most - 2 } else { most });
-    let mut out = String::with_capacity(part.len() + 2 * "【".len() + 2 * "…".len());
-    if part.start > 0 {
-        out.push('…');
+impl Shown {
+    /// Tells readers of the hit, with the match marked.
+    fn tell(&self, text: &mut String) {
+        let mut number = itoa::Buffer::new();
+        for part in ["\n\n", &self.round, " ", number.format(self.rank), "位："] {
+            text.push_str(part);
+        }
+        self.account.tell(text);
+        text.push('\n');
+        self.poem.tell(text);
+        if let Some(yomi) = &self.yomi {
+            text.push_str("\nよみ: ");
+            yomi.tell(text);
+        }
+        if self.is_loose {
+            text.push_str("\n（表記ゆれを含む一致）");
+        }
     }
-    let inside = range.start.clamp(part.start, part.end)..range.end.clamp(part.start, part.end);
-    let piece = |range: Range<usize>| text.get(range).unwrap_or_default();
-    out.push_str(piece(part.start..inside.start));
-    if is_marked {
-        out.push('【');
+}
+
+impl Part {
+    /// Takes at most `most` characters around the match, the marks counted.
+    fn of(text: Cow<'_, str>, marked: Option<Range<usize>>, most: usize) -> Self {
+        let marked = marked.filter(|range| text.get(range.clone()).is_some()).unwrap_or_default();
+        let part = around(&text, marked.start, if marked.is_empty() { most } else { most - 2 });
+        if part == (0..text.len()) {
+            return Self { text: text.into_owned(), marked, is_cut: (false, false) };
+        }
+        let inside = |at: usize| at.clamp(part.start, part.end) - part.start;
+        Self {
+            marked: inside(marked.start)..inside(marked.end),
+            is_cut: (part.start > 0, part.end < text.len()),
+            text: text.get(part).unwrap_or_default().to_owned(),
+        }
     }
-    out.push_str(piece(inside.clone()));
-    if is_marked {
-        out.push('】');
+
+    /// Returns the match.
+    fn marked(&self) -> &str {
+        self.text.get(self.marked.clone()).unwrap_or_default()
     }
-    out.push_str(piece(inside.end..part.end));
-    if part.end < text.len() {
-        out.push('…');
+
+    /// Returns how many characters readers are told.
+    fn characters(&self) -> usize {
+        let marks = if self.marked.is_empty() { 0 } else { 2 };
+        self.text.chars().count() + marks + usize::from(self.is_cut.0) + usize::from(self.is_cut.1)
     }
-    out
+
+    /// Tells readers the text, with the match marked and an ellipsis where it goes on.
+    fn tell(&self, out: &mut String) {
+        let piece = |range: Range<usize>| self.text.get(range).unwrap_or_default();
+        out.push_str(if self.is_cut.0 { "…" } else { "" });
+        out.push_str(piece(0..self.marked.start));
+        if !self.marked.is_empty() {
+            out.push('【');
+            out.push_str(self.marked());
+            out.push('】');
+        }
+        out.push_str(piece(self.marked.end..self.text.len()));
+        out.push_str(if self.is_cut.1 { "…" } else { "" });
+    }
 }
 
 /// Returns a part of at most `most` characters, with about half of them before `place`.
@@ -276,29 +343,52 @@ fn around(text: &str, place: usize, most: usize) -> Range<usize> {
     start..ends.nth(most - 1).unwrap_or(text.len())
 }
 
+/// Writes a hit for programs: its texts as they are written, and what matched beside them.
 fn write_hit(out: &mut Answer, hit: &Shown) {
-    out.raw(r#"{"round":"#).string(&hit.round).raw(r#","rank":"#).number(u64::from(hit.rank));
-    out.raw(r#","account":"#).string(&hit.account).raw(r#","poem":"#).string(&hit.poem);
-    if let Some(yomi) = &hit.yomi {
-        out.raw(r#","yomi":"#).string(yomi);
-    }
-    out.raw(r#","match":"#).string(hit.kind).raw(r#","uri":"#).string(&hit.uri).raw("}");
+    out.object(|out| {
+        field!(out, "round").string(&hit.round);
+        field!(out, "rank").number(u64::from(hit.rank));
+        field!(out, "account").string(&hit.account.text);
+        field!(out, "poem").string(&hit.poem.text);
+        if let Some(yomi) = &hit.yomi {
+            field!(out, "yomi").string(&yomi.text);
+        }
+        if hit.parts().any(|(_, part)| part.is_cut != (false, false)) {
+            field!(out, "truncated").boolean(true);
+        }
+        field!(out, "match").string(if hit.is_loose { "loose" } else { "exact" });
+        if let Some((name, part)) = hit.parts().find(|(_, part)| !part.marked.is_empty()) {
+            field!(out, "marked").object(|out| {
+                field!(out, "field").string(name);
+                field!(out, "text").string(part.marked());
+            });
+        }
+        field!(out, "uri").string(&hit.uri);
+    });
 }
 
 #[cfg(test)]
 mod tests {
-    use super::marked;
+    use super::Part;
 
     #[test]
     fn a_match_is_marked_and_stays_in_view() {
-        assert_eq!(marked("花の色は", Some(3..6), 10), "花【の】色は");
-        assert_eq!(marked("花の色は", None, 10), "花の色は");
-        assert_eq!(marked("一二三四五六七八九十", None, 4), "一二三四…");
+        let told = |text: &str, marked, most| {
+            let part = Part::of(text.into(), marked, most);
+            let mut told = String::new();
+            part.tell(&mut told);
+            assert_eq!(told.chars().count(), part.characters(), "{told}");
+            assert!(text.contains(&part.text), "as it is written: {}", part.text);
+            told
+        };
+        assert_eq!(told("花の色は", Some(3..6), 10), "花【の】色は");
+        assert_eq!(told("花の色は", None, 10), "花の色は");
+        assert_eq!(told("一二三四五六七八九十", None, 4), "一二三四…");
         let long = "一二三四五六七八九十";
-        assert_eq!(marked(long, Some(15..18), 6), "…四五【六】七…");
-        assert_eq!(marked(long, Some(27..30), 6), "…七八九【十】");
+        assert_eq!(told(long, Some(15..18), 6), "…四五【六】七…");
+        assert_eq!(told(long, Some(27..30), 6), "…七八九【十】");
         // Marks of the text's own are not taken for ours, and a match that does not fit is closed all the same.
-        assert_eq!(marked("【題】三四五六七八九十", Some(24..27), 6), "…六七【八】九…");
-        assert_eq!(marked(long, Some(0..30), 6), "【一二三四】…");
+        assert_eq!(told("【題】三四五六七八九十", Some(24..27), 6), "…六七【八】九…");
+        assert_eq!(told(long, Some(0..30), 6), "【一二三四】…");
     }
 }

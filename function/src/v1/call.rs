@@ -1,15 +1,17 @@
 //! `POST /v1/tools/call`.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use super::fields::{Fields, refuse};
-use super::{write_time, write_timestamp};
+use wakashu_storage::Timestamp;
+use wakashu_wire::Members;
+
+use super::fields::{Fields, once_each, refuse};
+use super::write_time;
 use crate::desk::Wants;
 use crate::exchange::{Exchange, Owed};
 use crate::fault::{Received, ToolError};
-use crate::text::Answer;
+use crate::text::{Answer, field};
 use crate::tools::{self, Form, Tool};
-use wakashu_wire::Members;
 
 /// The longest time limit a caller may name; what is over the server's own counts as that.
 pub(super) const MAX_TIMEOUT_MS: u64 = 3_600_000;
@@ -29,12 +31,16 @@ pub(super) async fn call(x: &mut Exchange<'_>, body: &[u8]) -> Result<Answer, To
             refuse("parameters", "オブジェクトで渡してください。", Received::of(raw.get()), "type")
         })?,
     };
+    once_each(&parameters, "parameters")?;
     let tool = tools::find(&name).ok_or(ToolError::ToolNotFound)?;
     x.facts.tool = Some(tool.name);
     let wants = Wants { place: true, time_limit };
     let call = Call { tool, parameters: &parameters, form };
     let answered = x.work(wants, &call).await;
-    answered.inspect_err(|error| error.report(Some(tool.name), &x.id))
+    answered.inspect_err(|error| {
+        error.report(Some(tool.name), &x.id);
+        x.count_fault(tool.name, error);
+    })
 }
 
 /// A call whose body was understood.
@@ -50,12 +56,18 @@ impl Owed for Call<'_> {
 
     async fn work(&self, x: &mut Exchange<'_>) -> Result<Answer, ToolError> {
         let mut out = Answer::default();
-        out.raw(r#"{"success":true,"result":"#).raw(if self.form == Form::Result { "{" } else { "" });
+        let body = out.open_object();
+        field!(out, "success").boolean(true);
+        field!(out, "result");
+        // The fields of an MCP result, or a value.
+        let result = (self.form == Form::Result).then(|| out.open_object());
         self.tool.call(x, self.parameters, self.form, &mut out).await?;
-        out.raw(if self.form == Form::Result { "}" } else { "" });
+        if let Some(result) = result {
+            out.close(result);
+        }
         write_time(&mut out, x.started);
-        write_timestamp(&mut out);
-        out.raw("}");
+        field!(out, "timestamp").string(&Timestamp::from(SystemTime::now()).to_string());
+        out.close(body);
         Ok(out)
     }
 }

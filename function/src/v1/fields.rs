@@ -7,6 +7,14 @@ use percent_encoding::percent_decode_str;
 use crate::fault::{Received, ToolError};
 use wakashu_wire::{Members, Raw, string};
 
+/// Makes sure that no member of the object called `name` is there twice.
+pub(super) fn once_each(members: &Members<'_>, name: &str) -> Result<(), ToolError> {
+    if members.has_repeated_name() {
+        return Err(refuse(name, "同じ名前の項目は一つだけにしてください。", Received::Object, "format"));
+    }
+    Ok(())
+}
+
 /// An object of which every member is known.
 pub(super) struct Fields<'a> {
     members: Members<'a>,
@@ -40,6 +48,7 @@ impl<'a> Fields<'a> {
         let Some(members) = Members::read(raw) else {
             return Err(refuse(name, "オブジェクトで渡してください。", Received::of(raw.get()), "type"));
         };
+        once_each(&members, name)?;
         match members.0.iter().find(|(member, _)| !known.contains(&&**member)) {
             None => Ok(Self { members, place }),
             Some((member, value)) => {

@@ -4,7 +4,7 @@ use super::describe::{description, write_listed, write_whole};
 use super::fields::{Fields, Query, refuse};
 use crate::exchange::Exchange;
 use crate::fault::{Received, ToolError};
-use crate::text::Answer;
+use crate::text::{Answer, field};
 use crate::tools::{self, TOOLS, Tool};
 
 /// The last page there can be; bounds the arithmetic, not the registry.
@@ -24,7 +24,8 @@ pub(super) fn list(x: &Exchange<'_>, query: Option<&str>) -> Result<Answer, Tool
     let page = query.whole("page", 1, 1, MAX_PAGE)?;
     let limit = query.whole("limit", LIST_LIMIT, 1, MAX_LIMIT)?;
     let found: Vec<&Tool> = TOOLS
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|tool| category.as_deref().is_none_or(|category| tool.category == category))
         .filter(|tool| tag.as_deref().is_none_or(|tag| tool.tags.contains(&tag)))
         .filter(|tool| enabled.is_none_or(|enabled| tool.unavailable(x).is_none() == enabled))
@@ -33,11 +34,15 @@ pub(super) fn list(x: &Exchange<'_>, query: Option<&str>) -> Result<Answer, Tool
     let from = usize::try_from((page - 1) * limit).unwrap_or(usize::MAX);
     let shown = found.into_iter().skip(from).take(usize::try_from(limit).unwrap_or(usize::MAX));
     let mut out = Answer::default();
-    out.raw(r#"{"tools":["#);
-    write_all(&mut out, shown, x);
-    out.raw(r#"],"pagination":{"page":"#).number(page).raw(r#","limit":"#).number(limit);
-    out.raw(r#","total":"#).number(total);
-    out.raw(r#","totalPages":"#).number(total.div_ceil(limit)).raw("}}");
+    out.object(|out| {
+        field!(out, "tools").array(shown, |out, tool| write_listed(out, tool, x));
+        field!(out, "pagination").object(|out| {
+            field!(out, "page").number(page);
+            field!(out, "limit").number(limit);
+            field!(out, "total").number(total);
+            field!(out, "totalPages").number(total.div_ceil(limit));
+        });
+    });
     Ok(out)
 }
 
@@ -65,7 +70,8 @@ pub(super) fn search(x: &Exchange<'_>, body: &[u8]) -> Result<Answer, ToolError>
     let (category, tags) = (filters.text("category")?, filters.texts("tags")?);
     let limit = fields.whole("limit", 1, MAX_LIMIT)?.unwrap_or(SEARCH_LIMIT);
     let found: Vec<&Tool> = TOOLS
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|tool| category.as_deref().is_none_or(|category| tool.category == category))
         .filter(|tool| tags.iter().all(|tag| tool.tags.contains(&&**tag)))
         .filter(|tool| {
@@ -74,17 +80,12 @@ pub(super) fn search(x: &Exchange<'_>, body: &[u8]) -> Result<Answer, ToolError>
                 || description(tool, x).to_lowercase().contains(&wanted)
         })
         .collect();
+    let shown = found.iter().take(usize::try_from(limit).unwrap_or(usize::MAX));
     let mut out = Answer::default();
-    out.raw(r#"{"query":"#).string(&query).raw(r#","total":"#).number(found.len() as u64);
-    out.raw(r#","results":["#);
-    write_all(&mut out, found.into_iter().take(usize::try_from(limit).unwrap_or(usize::MAX)), x);
-    out.raw("]}");
+    out.object(|out| {
+        field!(out, "query").string(&query);
+        field!(out, "total").number(found.len() as u64);
+        field!(out, "results").array(shown, |out, tool| write_listed(out, tool, x));
+    });
     Ok(out)
-}
-
-fn write_all<'a>(out: &mut Answer, tools: impl Iterator<Item = &'a Tool>, x: &Exchange<'_>) {
-    for (at, tool) in tools.enumerate() {
-        out.raw(if at == 0 { "" } else { "," });
-        write_listed(out, tool, x);
-    }
 }

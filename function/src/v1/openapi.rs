@@ -26,10 +26,14 @@ const STATUSES: [(&str, &str); 11] = [
 /// Writes the document.
 pub(super) fn write(x: &Exchange<'_>, with_tokens: bool) -> Answer {
     let mut document = json!({
-        "openapi": "3.1.0",
+        "openapi": "3.0.3",
         "info": {
-            "title": x.served.title(),
-            "description": "The tools of the collection over plain HTTP. The same tools speak MCP at `/mcp`.",
+            // Generators make names of it: nothing but ASCII here, and in the names of operations and schemas.
+            "title": "wakashu",
+            "description": format!(
+                "The tools of the collection 「{}」 over plain HTTP. The same tools speak MCP at `/mcp`.",
+                x.served.title()
+            ),
             "version": env!("CARGO_PKG_VERSION"),
         },
         "paths": paths(),
@@ -43,7 +47,7 @@ pub(super) fn write(x: &Exchange<'_>, with_tokens: bool) -> Answer {
         }
     }
     let mut out = Answer::default();
-    out.raw(&document.to_string());
+    out.serialized(&document);
     out
 }
 

@@ -1,7 +1,7 @@
 //! Which hosts and origins are answered: what stops other web pages from using this server.
 
 use http::header::{HOST, ORIGIN};
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, Uri};
 
 /// Whom to answer.
 #[derive(Debug, Default)]
@@ -26,8 +26,12 @@ pub enum Refusal {
 }
 
 impl Access {
-    /// Checks the `Host` and the `Origin` of a request.
-    pub fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    /// Checks the `Host` and the `Origin` of a request. A target that names a host itself (`GET http://host/path`) must
+    /// name one of ours, too: that one counts, where there are two.
+    pub fn check(&self, target: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+        if target.authority().is_some_and(|host| !self.allows_host(host.as_str())) {
+            return Err(Refusal::Host);
+        }
         let (mut host, mut origin) = (Seen::default(), Seen::default());
         // One walk over the few headers there are is cheaper than to look each of them up.
         for (name, value) in headers {
@@ -113,7 +117,7 @@ mod tests {
         for (name, value) in headers {
             map.append(*name, value.parse().unwrap());
         }
-        access.check(&map)
+        access.check(&Uri::from_static("/mcp"), &map)
     }
 
     #[test]
@@ -151,6 +155,23 @@ mod tests {
         ] {
             assert_eq!(check(&local, headers), locally, "local {headers:?}");
             assert_eq!(check(&hosted, headers), remotely, "hosted {headers:?}");
+        }
+    }
+
+    #[test]
+    fn a_target_that_names_another_host_is_refused() {
+        let local = Access { loopback: true, ..Access::default() };
+        let headers: HeaderMap = [(HOST, HeaderValue::from_static("localhost"))].into_iter().collect();
+        for (target, expected) in [
+            ("/mcp", Ok(())),
+            ("http://localhost:3000/mcp", Ok(())),
+            ("http://127.0.0.1/mcp", Ok(())),
+            ("http://elsewhere/mcp", Err(Refusal::Host)),
+            ("https://localhost.evil.example/mcp", Err(Refusal::Host)),
+            ("http://localhost@evil.example/mcp", Err(Refusal::Host)),
+            ("http://evil.example@localhost/mcp", Err(Refusal::Host)),
+        ] {
+            assert_eq!(local.check(&target.parse().unwrap(), &headers), expected, "{target}");
         }
     }
 

@@ -12,6 +12,7 @@ use http::header::{
 use http::request::Parts;
 
 use crate::exchange::Exchange;
+use crate::exchange::rates::Rates;
 use crate::fault::ToolError;
 use crate::web::App;
 use crate::web::refusal::Refusal;
@@ -28,7 +29,7 @@ const TEN_MINUTES: HeaderValue = HeaderValue::from_static("600");
 impl App {
     /// Lets a request in, and notes what its token is good for; or returns what it is answered instead.
     pub(super) fn admit(&self, x: &mut Exchange<'_>, route: &'static Route, parts: &Parts) -> Option<Reply> {
-        if let Err(refused) = self.access.check(&parts.headers) {
+        if let Err(refused) = self.access.check(&parts.uri, &parts.headers) {
             return Some(Refusal::Access(refused).in_form(x, route.form));
         }
         if self.follows_host
@@ -41,7 +42,7 @@ impl App {
         {
             return Some(reply);
         }
-        if let Err(fault) = self.check_token(x, route, parts).and_then(|()| self.check_rate(x, route)) {
+        if let Err(fault) = self.check_token(x, route, parts) {
             return Some(Refusal::Fault(fault).in_form(x, route.form));
         }
         if !route.methods.contain(&parts.method) {
@@ -63,26 +64,33 @@ impl App {
         })
     }
 
+    /// Checks what a request's token is good for, and whether it comes too often. Where tokens are asked for, those who
+    /// have none are counted by themselves: whoever guesses, or asks for what is open to all, takes nothing from readers.
     fn check_token(&self, x: &mut Exchange<'_>, route: &Route, parts: &Parts) -> Result<(), ToolError> {
-        let Some(needs) = route.needs.filter(|_| !self.tokens.is_empty()) else { return Ok(()) };
-        let Some(scope) = scope_of(&self.tokens, &parts.headers) else {
-            // Whoever guesses uses up only what is there for guessing.
-            if let Some(Err(retry_after_seconds)) = self.strangers.as_ref().map(|rates| rates.check(x.client))
-            {
-                return Err(ToolError::RateLimited { retry_after_seconds });
+        if self.tokens.is_empty() {
+            return within(self.core.rates.as_ref().filter(|_| route.rated), x);
+        }
+        match (scope_of(&self.tokens, &parts.headers), route.needs) {
+            (Some(scope), needs) => {
+                x.scope = scope;
+                within(self.core.rates.as_ref().filter(|_| route.rated), x)?;
+                if needs.is_none_or(|needs| scope.covers(needs)) {
+                    Ok(())
+                } else {
+                    Err(ToolError::Authorization)
+                }
             }
-            return Err(ToolError::Authentication);
-        };
-        x.scope = scope;
-        if scope.covers(needs) { Ok(()) } else { Err(ToolError::Authorization) }
-    }
-
-    fn check_rate(&self, x: &Exchange<'_>, route: &Route) -> Result<(), ToolError> {
-        match &self.core.rates {
-            Some(rates) if route.rated => rates
-                .check(x.client)
-                .map_err(|retry_after_seconds| ToolError::RateLimited { retry_after_seconds }),
-            _ => Ok(()),
+            (None, None) => within(self.strangers.as_ref().filter(|_| route.rated), x),
+            (None, Some(_)) => {
+                within(self.strangers.as_ref(), x)?;
+                Err(ToolError::Authentication)
+            }
         }
     }
+}
+
+/// Counts a request where requests are limited.
+fn within(rates: Option<&Rates>, x: &Exchange<'_>) -> Result<(), ToolError> {
+    let Some(rates) = rates else { return Ok(()) };
+    rates.check(x.client).map_err(|retry_after_seconds| ToolError::RateLimited { retry_after_seconds })
 }

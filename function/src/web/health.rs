@@ -6,7 +6,7 @@ use wakashu_storage::Timestamp;
 
 use crate::exchange::Exchange;
 use crate::served::snapshot::IndexState;
-use crate::text::Answer;
+use crate::text::{Answer, field};
 use crate::web::reply::Reply;
 
 /// Answers; with `unready` where there is nothing to answer from.
@@ -18,19 +18,23 @@ pub(super) fn answer(x: &Exchange<'_>, unready: u16) -> Reply {
         IndexState::Unavailable => Some("the archive could not be opened yet"),
     };
     let mut out = Answer::default();
-    out.raw(r#"{"status":"ok","message":"#).string(&format!("「{}」のMCPサーバーです。", served.title()));
-    out.raw(r#","ready":"#).raw(if reason.is_none() { "true" } else { "false" });
-    if let Some(reason) = reason {
-        out.raw(r#","reason":"#).string(reason);
-    }
-    out.raw(r#","version":"#).string(env!("CARGO_PKG_VERSION"));
-    out.raw(r#","uptime":"#).number(x.core.started.elapsed().as_secs());
-    out.raw(r#","timestamp":"#).string(&Timestamp::from(SystemTime::now()).to_string());
-    out.raw(r#","index":{"state":"#).string(served.state().as_str());
-    out.raw(r#","stale":"#).raw(if served.stale_since().is_some() { "true" } else { "false" });
-    if let Some(loaded) = served.loaded() {
-        out.raw(r#","digest":"#).string(&loaded.digest);
-    }
-    out.raw("}}");
+    out.object(|out| {
+        field!(out, "status": "ok");
+        field!(out, "message").string(&format!("「{}」のMCPサーバーです。", served.title()));
+        field!(out, "ready").boolean(reason.is_none());
+        if let Some(reason) = reason {
+            field!(out, "reason").string(reason);
+        }
+        field!(out, "version").string(env!("CARGO_PKG_VERSION"));
+        field!(out, "uptime").number(x.core.started.elapsed().as_secs());
+        field!(out, "timestamp").string(&Timestamp::from(SystemTime::now()).to_string());
+        field!(out, "index").object(|out| {
+            field!(out, "state").string(served.state().as_str());
+            field!(out, "stale").boolean(served.stale_since().is_some());
+            if let Some(loaded) = served.loaded() {
+                field!(out, "digest").string(&loaded.digest);
+            }
+        });
+    });
     Reply::json(if reason.is_none() { 200 } else { unready }, out)
 }

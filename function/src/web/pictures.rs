@@ -10,8 +10,9 @@ use crate::desk::Wants;
 use crate::entries;
 use crate::exchange::{Exchange, Owed};
 use crate::fault::ToolError;
-use crate::served::index::{Index, ReadError};
+use crate::served::index::ReadError;
 use crate::served::limits::MAX_ANSWER_BYTES;
+use crate::served::reading::Reading;
 use crate::served::uri;
 use crate::web::conditional;
 use crate::web::refusal::Refusal;
@@ -104,7 +105,7 @@ impl Asked<'_> {
 
 /// Returns the picture file. Only here is base64 decoded.
 async fn bytes_of(
-    index: &Index,
+    index: &Reading,
     rendition: &ArchivedRendition,
     is_original: bool,
 ) -> Result<Bytes, ReadError> {

@@ -31,6 +31,8 @@ pub(crate) enum Media {
     None,
     Json,
     Plain,
+    /// What Prometheus reads.
+    Metrics,
     Events,
     /// That of a picture.
     Picture(&'static str),
@@ -41,11 +43,13 @@ impl Media {
     fn value(self) -> Option<HeaderValue> {
         const JSON: HeaderValue = HeaderValue::from_static("application/json");
         const PLAIN: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+        const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
         const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
         match self {
             Self::None => None,
             Self::Json => Some(JSON),
             Self::Plain => Some(PLAIN),
+            Self::Metrics => Some(METRICS),
             Self::Events => Some(EVENTS),
             Self::Picture(media) => Some(HeaderValue::from_static(media)),
         }

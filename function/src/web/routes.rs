@@ -74,6 +74,8 @@ pub(crate) enum Endpoint {
     Health,
     /// Whether anything can be answered.
     Ready,
+    /// What was counted; nobody where nothing is.
+    Metrics,
     Picture,
     V1List,
     V1Tool,
@@ -92,11 +94,11 @@ pub(crate) struct Route {
     pub(crate) methods: Methods,
     /// What the log calls it.
     pub(crate) name: &'static str,
-    /// What a token must be good for; nothing where everyone may ask.
+    /// What a token must be good for; `None` where everyone may ask.
     pub(crate) needs: Option<Scope>,
     pub(crate) form: Form,
     pub(crate) body: BodyRule,
-    /// Whether requests are counted. Health is not: whoever watches must not take a busy server for a dead one.
+    /// Whether requests are limited in number. Those of watchers are not: they must not take a busy server for a dead one.
     pub(crate) rated: bool,
     pub(crate) to: Endpoint,
 }
@@ -119,7 +121,7 @@ const fn route(
         needs,
         form,
         body,
-        rated: !matches!(to, Endpoint::Health | Endpoint::Ready),
+        rated: !matches!(to, Endpoint::Health | Endpoint::Ready | Endpoint::Metrics),
         to,
     }
 }
@@ -133,10 +135,11 @@ const STATUS: Option<Scope> = Some(Scope::Status);
 const READ: Option<Scope> = Some(Scope::Read);
 
 /// All routes. The first whose path fits answers.
-pub(crate) static ROUTES: [Route; 16] = [
+pub(crate) static ROUTES: [Route; 17] = [
     route(Pattern::Exact("/mcp"), Methods::Post, "mcp", STATUS, Form::Rpc, Endpoint::Mcp),
     route(Pattern::Exact("/"), Methods::Get, "health", None, Form::Plain, Endpoint::Health),
     route(Pattern::Exact("/health"), Methods::Get, "health", None, Form::Plain, Endpoint::Ready),
+    route(Pattern::Exact("/metrics"), Methods::Get, "metrics", STATUS, Form::Plain, Endpoint::Metrics),
     route(Pattern::Segments("/pictures/", 2), Methods::Get, "pictures", READ, Form::Plain, Endpoint::Picture),
     route(Pattern::Exact("/v1/tools"), Methods::Get, "v1/tools", STATUS, Form::V1, Endpoint::V1List),
     route(
@@ -180,14 +183,19 @@ pub(crate) static ROUTES: [Route; 16] = [
     missing(Pattern::Any, "other", None, Form::Plain),
 ];
 
-/// Finds the route of a path. The last row takes them all.
-pub(crate) fn find(path: &str) -> &'static Route {
+/// Finds the route of a path, and the number of its row. The last row takes them all.
+pub(crate) fn find(path: &str) -> (usize, &'static Route) {
     let [first, .., last] = &ROUTES;
     // Nearly every request is for the first.
     if first.path.fits(path) {
-        return first;
+        return (0, first);
     }
-    ROUTES.iter().find(|route| route.path.fits(path)).unwrap_or(last)
+    ROUTES.iter().enumerate().find(|(_, route)| route.path.fits(path)).unwrap_or((ROUTES.len() - 1, last))
+}
+
+/// Returns the row of paths that do not exist, and its number.
+pub(crate) fn nowhere() -> (usize, &'static Route) {
+    find("")
 }
 
 impl Pattern {
@@ -233,11 +241,11 @@ mod tests {
             "/health/",
             "",
         ] {
-            assert_eq!(find(path).to, Endpoint::Missing, "{path}");
+            assert_eq!(find(path).1.to, Endpoint::Missing, "{path}");
         }
-        assert_eq!(find("/v1/tools/get_poem").to, Endpoint::V1Tool);
-        assert_eq!(find("/v1/tools/call").to, Endpoint::V1Call);
-        let picture = find("/pictures/a/1");
+        assert_eq!(find("/v1/tools/get_poem").1.to, Endpoint::V1Tool);
+        assert_eq!(find("/v1/tools/call").1.to, Endpoint::V1Call);
+        let picture = find("/pictures/a/1").1;
         assert_eq!(picture.to, Endpoint::Picture);
         assert_eq!(picture.path.segments("/pictures/a/1").collect::<Vec<_>>(), ["a", "1"]);
     }
@@ -247,12 +255,14 @@ mod tests {
         assert!(
             ["/", "/health", "/tools", "/tools/call", "/v1x", "/none"]
                 .into_iter()
-                .all(|path| find(path).needs.is_none())
+                .all(|path| find(path).1.needs.is_none())
         );
         assert!(
-            ["/mcp", "/v1", "/v1/tools/call", "/v1/none"].into_iter().all(|path| find(path).needs == STATUS)
+            ["/mcp", "/metrics", "/v1", "/v1/tools/call", "/v1/none"]
+                .into_iter()
+                .all(|path| find(path).1.needs == STATUS)
         );
-        assert_eq!(find("/pictures/a/1").needs, READ);
+        assert_eq!(find("/pictures/a/1").1.needs, READ);
     }
 
     #[test]
@@ -264,7 +274,8 @@ mod tests {
                 Pattern::Below(root) => format!("{root}/x/x/x"),
                 Pattern::Any => "/x".to_owned(),
             };
-            assert!(std::ptr::eq(find(&path), &raw const ROUTES[at]), "{path}");
+            assert_eq!(find(&path).0, at, "{path}");
+            assert!(std::ptr::eq(find(&path).1, route), "{path}");
         }
         assert_eq!(ROUTES[ROUTES.len() - 1].path, Pattern::Any);
     }

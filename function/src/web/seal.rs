@@ -73,6 +73,7 @@ fn keep_private(scope: Scope, response: &mut Response<Payload>) {
         && let Ok(private) = HeaderValue::from_str(&format!("private{rest}"))
     {
         response.headers_mut().insert(CACHE_CONTROL, private);
+        response.headers_mut().append(VARY, HeaderValue::from_static("Authorization"));
     }
     if scope != Scope::Read && response.status() == StatusCode::FORBIDDEN {
         response.headers_mut().insert(WWW_AUTHENTICATE, OTHER_SCOPE);

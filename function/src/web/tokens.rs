@@ -57,7 +57,7 @@ fn read_hash(text: &str) -> Option<[u8; 32]> {
     Some(hash)
 }
 
-/// Returns the scope of the token a request carries; nothing if it carries none of `tokens`.
+/// Returns the scope of the token a request carries; `None` if it carries none of `tokens`.
 ///
 /// The request's token is compared with every known one, each time over its whole length.
 pub(crate) fn scope_of(tokens: &[Token], headers: &HeaderMap) -> Option<Scope> {

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -19,6 +20,8 @@ use crate::pipeline::{Budget, run_ordered};
 use crate::problem::{self, Problem, Tally, printable_path};
 use crate::report::{self, Report};
 use crate::walk::{self, Collection, WalkError};
+use crate::words::Remark;
+use crate::words::talk::{self, Figure, Unwritten};
 
 mod built_from;
 mod cache_place;
@@ -91,8 +94,11 @@ pub(crate) fn default_threads() -> NonZeroUsize {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct BuildOutcome {
-    /// The archive; nothing if problems kept it from being written.
+    /// The archive; `None` if problems kept it from being written.
     pub archive: Option<BuiltArchive>,
+    /// The archive itself, where it has no name.
+    #[serde(skip)]
+    pub unnamed: Option<Arc<File>>,
     /// The figures.
     pub summary: Summary,
     /// How many problems there are.
@@ -152,7 +158,7 @@ pub struct RenditionFigures {
     pub bytes: u64,
 }
 
-/// Why a build could not run; problems of the collection are no such reason.
+/// Why a build could not run at all. Problems of the collection are reported, not returned as this.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -182,12 +188,7 @@ pub enum BuildError {
 /// under its name whole or not at all. Same collection, same settings: same bytes, whatever the threads and the cache.
 pub fn build(request: &BuildRequest, report: &Report) -> Result<BuildOutcome, BuildError> {
     let started = Instant::now();
-    let output_error = |source| BuildError::Io {
-        path: printable_path(match &request.output {
-            Output::Directory(path) | Output::File(path) => path,
-        }),
-        source,
-    };
+    let output_error = |source| BuildError::Io { path: printable_path(request.output.path()), source };
     let collection = walk::walk(&request.wakashu_dir)?;
     let (rounds, entries) = (collection.rounds.len(), collection.entry_count());
     tracing::info!(rounds, entries, threads = request.threads, "collection walked");
@@ -234,17 +235,17 @@ pub fn build(request: &BuildRequest, report: &Report) -> Result<BuildOutcome, Bu
 
     let Assembled { mut summary, left_out, mut problems, written } =
         assembly.finish().map_err(BuildError::Write)?;
-    let archive = match written {
+    let (archive, unnamed) = match written {
         Some((digest, bytes, built_from)) => {
-            let path = request.output.keep(temporary, digest).map_err(output_error)?;
+            let (path, unnamed) = request.output.keep(temporary, digest).map_err(output_error)?;
             summary.bytes_out = bytes;
-            Some(BuiltArchive { path, digest, bytes, built_from })
+            (Some(BuiltArchive { path, digest, bytes, built_from }), unnamed.map(Arc::new))
         }
-        None => None,
+        None => (None, None),
     };
     problem::sort(&mut problems);
     summary.seconds = started.elapsed().as_secs_f64();
-    Ok(BuildOutcome { archive, summary, tally: Tally::of(&problems), left_out, problems })
+    Ok(BuildOutcome { archive, unnamed, summary, tally: Tally::of(&problems), left_out, problems })
 }
 
 /// An entry as the worker threads leave it to the one that writes.
@@ -427,48 +428,45 @@ pub fn describe(outcome: &BuildOutcome, request: &BuildRequest, purpose: Purpose
     report.problems(&outcome.problems, request.strict);
     report.tally(&outcome.problems, request.strict);
     let Some(archive) = &outcome.archive else {
-        report.note(match (purpose, request.keep_going) {
-            (Purpose::File, false) => {
-                "no archive was written; put the problems right, or leave bad entries out with --keep-going"
-            }
-            (Purpose::File, true) => "no archive was written: no entry is left; put the problems right",
-            (Purpose::Store, _) => "no archive was made; put the problems right",
-        });
+        report.remark(&talk::no_archive(match (purpose, request.keep_going) {
+            (Purpose::File, false) => Unwritten::Problems,
+            (Purpose::File, true) => Unwritten::NothingLeft,
+            (Purpose::Store, _) => Unwritten::ForStore,
+        }));
         return;
     };
     if outcome.tally.fails(request.strict) {
-        let count = outcome.left_out.len();
-        report.note(&format!("the archive is partial: {count} entries were left out"));
-        outcome.left_out.iter().for_each(|path| report.note(&format!("  left out: {path}")));
+        report.remark(&talk::partial(outcome.left_out.len()));
+        outcome.left_out.iter().for_each(|path| report.remark(&talk::left_out(path)));
     }
     let summary = &outcome.summary;
+    let said = |remark: Remark| remark.said(report.language()).to_owned();
     let rendition =
-        |figures: RenditionFigures| format!("{} in {}", report::bytes(figures.bytes), figures.count);
+        |figures: RenditionFigures| said(talk::bytes_in_files(&report::bytes(figures.bytes), figures.count));
     let pictures = &summary.pictures;
     let mut figures = vec![
-        ("rounds", summary.rounds.to_string()),
-        ("entries", summary.entries.to_string()),
-        ("small", rendition(pictures.small)),
-        ("medium", rendition(pictures.medium)),
-        ("large", rendition(pictures.large)),
+        (Figure::Rounds, summary.rounds.to_string()),
+        (Figure::Entries, summary.entries.to_string()),
+        (Figure::Small, rendition(pictures.small)),
+        (Figure::Medium, rendition(pictures.medium)),
+        (Figure::Large, rendition(pictures.large)),
     ];
     if let Some(originals) = pictures.original.filter(|originals| originals.count > 0) {
-        figures.push(("originals", rendition(originals)));
+        figures.push((Figure::Originals, rendition(originals)));
     }
     #[expect(clippy::cast_precision_loss, reason = "figures for people")]
     let rate = summary.bytes_in as f64 / 1e6 / summary.seconds.max(1e-9);
-    let renditions = format!("{} from the cache, {} made", summary.cache_hits, summary.cache_misses);
     figures.extend([
-        ("renditions", renditions),
-        ("in", report::bytes(summary.bytes_in)),
-        ("out", report::bytes(summary.bytes_out)),
-        ("time", format!("{}, {rate:.1} MB/s", report::duration(summary.seconds))),
-        ("digest", archive.digest.to_string()),
+        (Figure::Renditions, said(talk::renditions(summary.cache_hits, summary.cache_misses))),
+        (Figure::In, report::bytes(summary.bytes_in)),
+        (Figure::Out, report::bytes(summary.bytes_out)),
+        (Figure::Time, format!("{}, {rate:.1} MB/s", report::duration(summary.seconds))),
+        (Figure::Digest, archive.digest.to_string()),
     ]);
     if purpose == Purpose::File {
-        figures.push(("archive", printable_path(&archive.path)));
+        figures.push((Figure::Archive, printable_path(&archive.path)));
     }
-    report.summary(&figures);
+    report.figures(figures);
 }
 
 fn as_text<S: serde::Serializer>(hash: &ContentHash, serializer: S) -> Result<S::Ok, S::Error> {

@@ -7,15 +7,21 @@ use serde::Serialize;
 
 use super::Status;
 use super::build::default_threads;
-use crate::cli::CheckArguments;
+use crate::cli::{CheckArguments, Format};
 use crate::picture::Settings;
 use crate::problem::{Problem, Tally, printable_path};
 use crate::report::Report;
+use crate::words::{Language, Remark, talk};
 
 mod archive;
 mod collection;
 mod columns;
+mod fix;
+mod github;
 mod tiling;
+
+/// How often `--fix` looks again: what one fix uncovers, the next may mend.
+const MAX_PASSES: usize = 4;
 
 /// What was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -40,7 +46,7 @@ pub struct CheckOutcome {
     /// The figures.
     pub checked: Checked,
     /// What was not looked at, one sentence each.
-    pub not_checked: Vec<String>,
+    pub not_checked: Vec<Remark>,
     /// How many findings there are.
     pub tally: Tally,
     /// The findings: by path in a collection, in file order in an archive.
@@ -96,29 +102,65 @@ pub fn run(arguments: &CheckArguments, report: Report) -> anyhow::Result<Status>
     request.settings.max_pixels = arguments.max_pixels.unwrap_or(request.settings.max_pixels);
     request.threads = arguments.threads.unwrap_or(request.threads);
 
-    let outcome = check(&arguments.target, &request, &report)?;
-    report.problems(&outcome.problems, arguments.strict);
-    report.tally(&outcome.problems, arguments.strict);
-    if arguments.json {
-        report.json(&outcome)?;
-    } else {
-        report.data(&sentence(&outcome, arguments.strict))?;
+    let mut outcome = check(&arguments.target, &request, &report)?;
+    if arguments.fix {
+        anyhow::ensure!(
+            outcome.kind == Kind::Collection,
+            "`--fix` is for collections; build an archive again instead"
+        );
+        outcome = fix_and_check(arguments, outcome, &request, &report)?;
+    }
+    let language = report.language();
+    let verdict = sentence(&outcome, arguments.strict, language);
+    match arguments.format() {
+        Format::Text => {
+            report.problems(&outcome.problems, arguments.strict);
+            report.tally(&outcome.problems, arguments.strict);
+            report.data(&verdict)?;
+        }
+        Format::Json => {
+            report.problems(&outcome.problems, arguments.strict);
+            report.tally(&outcome.problems, arguments.strict);
+            report.json(&outcome)?;
+        }
+        Format::Github => {
+            report.data(&format!("{}{verdict}", github::annotations(&outcome, language)))?;
+            if let Some(summary) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
+                github::write_summary(Path::new(&summary), &outcome, &verdict, language)?;
+            }
+        }
     }
     Ok(if outcome.tally.fails(arguments.strict) { Status::Findings } else { Status::Fine })
 }
 
-fn sentence(outcome: &CheckOutcome, strict: bool) -> String {
-    let verdict = if outcome.tally.fails(strict) { "not in order" } else { "in order" };
-    let Checked { rounds, entries, pictures, bytes } = outcome.checked;
-    let bytes = crate::report::bytes(bytes);
-    let mut text = format!(
-        "{}: {verdict}\nchecked: {rounds} rounds, {entries} entries, {pictures} pictures, {bytes}\n",
-        outcome.path
-    );
-    for item in &outcome.not_checked {
-        text.extend(["not checked: ", item, "\n"]);
+/// Puts right what needs no guess, and looks at what is left.
+fn fix_and_check(
+    arguments: &CheckArguments,
+    mut outcome: CheckOutcome,
+    request: &CheckRequest,
+    report: &Report,
+) -> anyhow::Result<CheckOutcome> {
+    let mut fixed = 0;
+    for _ in 0..MAX_PASSES {
+        let made = fix::apply(&arguments.target, &outcome.problems, arguments.dry_run, report);
+        fixed += made;
+        if made == 0 || arguments.dry_run {
+            break;
+        }
+        outcome = check(&arguments.target, request, report)?;
     }
-    text
+    report.remark(&if fixed == 0 { talk::nothing_to_fix() } else { talk::fixed(fixed, arguments.dry_run) });
+    Ok(outcome)
+}
+
+fn sentence(outcome: &CheckOutcome, strict: bool, language: Language) -> String {
+    let Checked { rounds, entries, pictures, bytes } = outcome.checked;
+    let mut sentences = vec![
+        talk::verdict(&outcome.path, outcome.tally.fails(strict)),
+        talk::checked(rounds, entries, pictures, &crate::report::bytes(bytes)),
+    ];
+    sentences.extend(outcome.not_checked.iter().map(talk::not_checked));
+    sentences.iter().flat_map(|sentence| [sentence.said(language), "\n"]).collect()
 }
 
 fn outcome(kind: Kind, path: &Path, problems: Vec<Problem>) -> CheckOutcome {

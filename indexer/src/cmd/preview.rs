@@ -17,6 +17,7 @@ use crate::cmd::{Status, runtime};
 use crate::output::Output;
 use crate::report::Report;
 use crate::walk::names::is_skipped;
+use crate::words::talk;
 
 /// How often the collection is looked at for changes.
 const LOOK_EVERY: Duration = Duration::from_millis(700);
@@ -51,10 +52,11 @@ pub fn run(arguments: &PreviewArguments, report: Report) -> anyhow::Result<Statu
     config.archive = Some(Location::folder(store));
     runtime.block_on(async {
         let running = server::Server::start(&config).await?;
-        // Whoever reads the address may stop the server at once.
+        // The program that reads the address may stop the server at once.
         let stop = door::local::stop_requested();
         report.data(&format!("{}\n", running.url()))?;
-        server::write_connection_help(&mut std::io::stderr(), &running.url(), None)?;
+        let asks_for_tokens = !config.tokens.is_empty();
+        server::write_connection_help(&mut std::io::stderr(), &running.url(), asks_for_tokens, None)?;
         let watching = arguments.watch.then(|| tokio::spawn(preview.watch(seen, running.state())));
         running.serve(stop).await;
         if let Some(watching) = watching {
@@ -121,16 +123,16 @@ impl Preview {
             if !looks.is_due(fingerprint(&self.request.wakashu_dir)) {
                 continue;
             }
-            self.report.note("the collection changed; building it again");
+            self.report.remark(&talk::changed_again());
             match self.build_and_publish().await {
                 Ok(Built::New) => {
                     state.refresh().await;
-                    self.report.note("serving the new version");
+                    self.report.remark(&talk::serving_new());
                 }
                 Ok(Built::Same) => {
-                    self.report.note("nothing readers see has changed; serving the same version");
+                    self.report.remark(&talk::serving_same());
                 }
-                Ok(Built::Nothing) => self.report.note("still serving the version before"),
+                Ok(Built::Nothing) => self.report.remark(&talk::serving_before()),
                 Err(error) => self.report.failure(&format!("{error:#}"), None),
             }
         }

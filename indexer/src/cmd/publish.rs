@@ -1,12 +1,13 @@
 //! `publish`: an archive, or a collection built first, becomes what is served.
 
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use anyhow::Context as _;
 use serde::Serialize;
-use wakashu_storage::{ArchiveWrite, ObjectInfo, Progress, PublishOptions, PublishOutcome, Version};
+use wakashu_storage::{
+    ArchiveWrite, LocalFile, ObjectInfo, Progress, PublishOptions, PublishOutcome, Version, publish_file,
+};
 
 use crate::cli::PublishArguments;
 use crate::cmd::build::{self, BuildRequest, Purpose};
@@ -32,9 +33,7 @@ struct Published<'a> {
 /// Runs the verb.
 pub fn run(arguments: &PublishArguments, report: Report) -> anyhow::Result<Status> {
     let report = if arguments.no_progress { report.without_progress() } else { report };
-    // A built archive is needed only until it is in the store.
-    let scratch = tempfile::tempdir()?;
-    let Prepared { file, problems } = prepare(arguments, scratch.path(), &report)?;
+    let Prepared { file, problems } = prepare(arguments, &report)?;
     let published = Published {
         dry_run: arguments.dry_run,
         tally: Tally::of(&problems),
@@ -52,8 +51,7 @@ pub fn run(arguments: &PublishArguments, report: Report) -> anyhow::Result<Statu
         dry_run: arguments.dry_run,
         ..PublishOptions::at(SystemTime::now())
     };
-    let bytes = length(&file)?;
-    let bar = Mutex::new((report.progress("bytes", usize::try_from(bytes).unwrap_or(usize::MAX)), 0));
+    let bar = Mutex::new((report.progress("bytes", usize::try_from(file.length()).unwrap_or(usize::MAX)), 0));
     let progress = Progress::new(move |written| {
         let Ok(mut bar) = bar.lock() else { return };
         let (bar, shown) = &mut *bar;
@@ -62,7 +60,7 @@ pub fn run(arguments: &PublishArguments, report: Report) -> anyhow::Result<Statu
     });
     let outcome = runtime()?.block_on(async {
         let storage = open_store(&arguments.store).await?;
-        Ok::<_, anyhow::Error>(wakashu_storage::publish(storage.as_ref(), &file, &options, &progress).await?)
+        Ok::<_, anyhow::Error>(publish_file(storage.as_ref(), file, &options, &progress).await?)
     })?;
     drop(progress);
     describe(&outcome, arguments.dry_run, &report);
@@ -85,24 +83,29 @@ pub fn run(arguments: &PublishArguments, report: Report) -> anyhow::Result<Statu
 /// The archive to publish, and what was found wrong with the collection it was built from.
 struct Prepared {
     /// Nothing if the collection's problems stopped it.
-    file: Option<PathBuf>,
+    file: Option<LocalFile>,
     problems: Vec<Problem>,
 }
 
 /// Returns the archive that was named; builds it if a collection was.
-fn prepare(arguments: &PublishArguments, scratch: &Path, report: &Report) -> anyhow::Result<Prepared> {
+fn prepare(arguments: &PublishArguments, report: &Report) -> anyhow::Result<Prepared> {
     if !arguments.source.is_dir() {
-        length(&arguments.source)?;
+        let file = LocalFile::open(&arguments.source);
+        let file = file.with_context(|| format!("could not open `{}`", printable_path(&arguments.source)))?;
         refuse_options_of_building(arguments)?;
-        return Ok(Prepared { file: Some(arguments.source.clone()), problems: Vec::new() });
+        return Ok(Prepared { file: Some(file), problems: Vec::new() });
     }
-    let output = Output::Directory(scratch.to_owned());
+    // Needed only until it is in the store, and gone by itself however this program ends.
+    let output = Output::Unnamed(std::env::temp_dir());
     let mut request = BuildRequest::new(arguments.source.clone(), output).with_pictures(&arguments.pictures);
     request.strict = arguments.strict;
     let outcome = build::build(&request, report)?;
     build::describe(&outcome, &request, Purpose::Store, report);
     let usable = !outcome.tally.fails(arguments.strict);
-    let file = outcome.archive.filter(|_| usable).map(|archive| archive.path);
+    let file = match outcome.unnamed.filter(|_| usable).and_then(Arc::into_inner) {
+        Some(file) => Some(LocalFile::of(file, &arguments.source)?),
+        None => None,
+    };
     Ok(Prepared { file, problems: outcome.problems })
 }
 
@@ -120,12 +123,6 @@ fn refuse_options_of_building(arguments: &PublishArguments) -> anyhow::Result<()
         given.join("`, `")
     );
     Ok(())
-}
-
-/// Returns the length of a file that must be there.
-fn length(file: &Path) -> anyhow::Result<u64> {
-    let metadata = std::fs::metadata(file);
-    Ok(metadata.with_context(|| format!("could not open `{}`", printable_path(file)))?.len())
 }
 
 fn word(write: ArchiveWrite) -> &'static str {

@@ -5,6 +5,7 @@ use wakashu_archive::ContentHash;
 use crate::cli::RollbackArguments;
 use crate::cmd::{Status, open_store, runtime};
 use crate::report::Report;
+use crate::words::talk::Figure;
 
 /// Runs the verb.
 pub fn run(arguments: &RollbackArguments, report: &Report) -> anyhow::Result<Status> {
@@ -15,9 +16,9 @@ pub fn run(arguments: &RollbackArguments, report: &Report) -> anyhow::Result<Sta
         let storage = open_store(&arguments.store).await?;
         Ok::<_, anyhow::Error>(wakashu_storage::rollback(storage.as_ref(), digest).await?)
     })?;
-    report.summary(&[
-        ("serves", outcome.current.digest.to_string()),
-        ("before", outcome.previous.digest.to_string()),
+    report.figures(vec![
+        (Figure::Serves, outcome.current.digest.to_string()),
+        (Figure::Before, outcome.previous.digest.to_string()),
     ]);
     report.data(&format!("{}\n", outcome.current.digest))?;
     Ok(Status::Fine)

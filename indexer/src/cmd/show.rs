@@ -11,6 +11,7 @@ use crate::archive_file::ArchiveFile;
 use crate::cli::ShowArguments;
 use crate::problem::{Problem, Tally, printable, printable_lines, printable_path};
 use crate::report::{Report, bytes};
+use crate::words::archive::not_shown;
 
 mod extract;
 mod table;
@@ -64,7 +65,7 @@ pub fn run(arguments: &ShowArguments, report: &Report) -> anyhow::Result<Status>
                     Ok(page) => entries.extend(page.entries_between(first, last).iter().map(EntryView::of)),
                     Err(error) => outcome.problems.push(Problem::error(
                         format!("{} {}-{}: page", round.title.as_str(), chunk.first_rank, chunk.last_rank),
-                        format!("{:#}", anyhow!(error)),
+                        not_shown(&format!("{:#}", anyhow!(error))),
                     )),
                 }
             }

@@ -32,7 +32,7 @@ const MAX_SIDE_PX: u32 = 65_535;
 
 /// Returns the memory that one picture may take to decode.
 ///
-/// It goes with the pixels allowed: whoever allows more of them allows them their memory.
+/// It grows with the pixels allowed: allowing more pixels allows the memory they take.
 #[must_use]
 pub fn memory_limit_bytes(settings: &Settings) -> u64 {
     settings.max_pixels.saturating_mul(MEMORY_BYTES_PER_PIXEL).saturating_add(2 * FIXED_BYTES)

@@ -34,7 +34,7 @@ pub(crate) struct Examined<'a> {
     /// How the colours are stored, if Adobe's segment says so.
     adobe: Option<u8>,
     profile: Vec<&'a [u8]>,
-    /// What is wrong, in words; nothing if the file is sound.
+    /// What is wrong, in words; `None` if the file is sound.
     pub(crate) fault: Option<&'static str>,
 }
 

@@ -47,7 +47,7 @@ impl Orientation {
         self == Self::default()
     }
 
-    /// Turns by a quarter against the clock.
+    /// Turns by a quarter counter-clockwise.
     pub(crate) fn turned_left(self) -> Self {
         // Exchanging rows and columns and then top and bottom is such a turn.
         Self { transpose: !self.transpose, mirror: self.flip, flip: !self.mirror }

@@ -20,7 +20,7 @@ pub enum Problem {
         found: &'static str,
     },
     /// The bytes are of no known kind.
-    #[error("file is no picture: it starts with `{start}`; expected PNG, JPEG, GIF, WebP or HEIC")]
+    #[error("file is not a picture: it starts with `{start}`; expected PNG, JPEG, GIF, WebP or HEIC")]
     NotAPicture {
         /// The first bytes, escaped.
         start: String,
@@ -107,7 +107,8 @@ impl Problem {
             Self::Empty => "export or copy the picture again".into(),
             Self::Unsupported { .. } => "export the picture as PNG or JPEG".into(),
             Self::NotAPicture { .. } => {
-                "put a picture here, or remove the file; the extension alone does not make a picture".into()
+                "put a picture in its place, as PNG or JPEG; the extension alone does not make a picture"
+                    .into()
             }
             Self::TooManyPixels { width, height, .. } => format!(
                 "make the picture smaller, or allow it with `--max-pixels {}`",

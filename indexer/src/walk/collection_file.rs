@@ -1,7 +1,8 @@
 //! `和歌集.json`: the collection's own title and description.
 
-use super::json::{Fault, Members, kind, string, text_of};
-use super::period_file::Read;
+use super::fault::Fault;
+use super::json::{Members, Parsed, kind, member_at, place_of, read, string};
+use crate::words::texts as words;
 
 /// What the collection says about itself.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -11,43 +12,43 @@ pub(crate) struct About {
 }
 
 /// Reads `{"Title": "…", "Description": "…"}`; both keys are optional.
-pub(crate) fn parse(bytes: &[u8]) -> Read<About> {
-    let mut read = Read::<About>::default();
-    let members = match text_of(bytes).and_then(Members::parse) {
-        Ok(members) => members,
-        Err(fault) => {
-            read.errors.push(fault);
-            return read;
-        }
-    };
-    for key in members.duplicated_keys() {
-        read.errors.push(Fault::new(format!("key `{key}` stands more than once"), "keep one of them"));
-    }
-    for (key, value) in &members.0 {
-        let slot = match key.as_str() {
-            "Title" => &mut read.value.title,
-            "Description" => &mut read.value.description,
-            _ => {
-                read.warnings.push(Fault::new(
-                    format!("key `{key}` is not known here and is ignored"),
-                    "the collection has a `Title` and a `Description`",
-                ));
-                continue;
+pub(crate) fn parse(bytes: &[u8]) -> Parsed<About> {
+    read(bytes, |text, faults| {
+        let mut about = About::default();
+        let members = match Members::parse(text) {
+            Ok(members) => members,
+            Err(fault) => {
+                faults.push(fault);
+                return about;
             }
         };
-        match string(value) {
-            Some(Ok(text)) if key == "Title" && text.trim().is_empty() => read
-                .errors
-                .push(Fault::new("`Title` is empty; expected a text", "write a title, or remove the key")),
-            Some(Ok(text)) => *slot = Some(text),
-            Some(Err(fault)) => read.errors.push(fault),
-            None => read.errors.push(Fault::new(
-                format!("`{key}` must be a string, found {}", kind(value)),
-                format!("write \"{key}\": \"…\""),
-            )),
+        for (key, value) in members.duplicated_keys() {
+            faults.push(Fault::error(words::key_twice(key)).at(member_at(text, value)));
         }
-    }
-    read
+        for (key, value) in &members.0 {
+            let slot = match key.as_str() {
+                "Title" => &mut about.title,
+                "Description" => &mut about.description,
+                _ => {
+                    let unknown = words::key_unknown_in_collection(key);
+                    faults.push(Fault::warning(unknown).at(member_at(text, value)));
+                    continue;
+                }
+            };
+            match string(text, value) {
+                Some(Ok(title)) if key == "Title" && title.trim().is_empty() => {
+                    faults.push(Fault::error(words::empty_title()).at(place_of(text, value)));
+                }
+                Some(Ok(text)) => *slot = Some(text),
+                Some(Err(fault)) => faults.push(fault),
+                None => {
+                    let wording = words::must_be_string(key, kind(value));
+                    faults.push(Fault::error(wording).at(place_of(text, value)));
+                }
+            }
+        }
+        about
+    })
 }
 
 #[cfg(test)]
@@ -56,12 +57,12 @@ mod tests {
 
     #[test]
     fn both_keys_are_optional_and_nothing_else_is_known() {
-        let read = parse("{\"Title\":\"春\",\"Author\":\"x\"}".as_bytes());
+        let read = parse("{\"$schema\":\"y\",\"Title\":\"春\",\"Author\":\"x\"}".as_bytes());
         assert_eq!(read.value, About { title: Some("春".into()), description: None });
-        assert_eq!((read.errors.len(), read.warnings.len()), (0, 1));
-        assert_eq!(parse(b"{}").errors, []);
+        assert!(read.faults.len() == 1 && !read.faults[0].is_error());
+        assert_eq!(parse(b"{}").faults, []);
         for text in ["[]", "{\"Title\":1}", "{\"Title\":\" \"}", "{\"Title\":\"a\",\"Title\":\"b\"}", ""] {
-            assert_eq!(parse(text.as_bytes()).errors.len(), 1, "{text}");
+            assert_eq!(parse(text.as_bytes()).faults.len(), 1, "{text}");
         }
     }
 }

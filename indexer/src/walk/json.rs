@@ -1,77 +1,66 @@
 //! JSON files as curators write them: read without recursion, duplicated keys noticed, values kept as written.
 
 use std::fmt;
+use std::ops::Range;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Says what is wrong with a file and what to do, before a path is put to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it.
-    pub hint: String,
+use super::fault::{Fault, locate};
+use super::{encoding, syntax};
+use crate::words::json::{self as words, Kind};
+
+/// What a file came to: the part that could be read, and what is wrong or odd about the rest.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Parsed<T> {
+    /// What could be read.
+    pub value: T,
+    /// What was found, errors and warnings.
+    pub faults: Vec<Fault>,
 }
 
-impl Fault {
-    pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: hint.into() }
+/// Reads a file that must be JSON. `work` gets its text, in which every place is that of the file.
+pub(crate) fn read<T: Default>(bytes: &[u8], work: impl FnOnce(&str, &mut Vec<Fault>) -> T) -> Parsed<T> {
+    let mut parsed = Parsed::default();
+    let Some(text) = encoding::decode(bytes, &mut parsed.faults) else { return parsed };
+    match syntax::clean(&text) {
+        Ok(clean) => {
+            parsed.faults.extend(clean.faults);
+            parsed.value = work(&clean.text, &mut parsed.faults);
+        }
+        Err(fault) => parsed.faults.push(fault),
     }
+    locate(&text, &mut parsed.faults);
+    parsed
 }
 
-/// Returns the text of a file; a byte order mark is dropped.
-pub(crate) fn text_of(bytes: &[u8]) -> Result<&str, Fault> {
-    const SAVE_AS_UTF8: &str = "save the file as UTF-8";
-    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
-        return Err(Fault::new("file is UTF-16; expected UTF-8", SAVE_AS_UTF8));
-    }
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let line = bytes.get(..error.valid_up_to()).unwrap_or_default().split(|byte| *byte == b'\n').count();
-        Fault::new(
-            format!("file is not UTF-8 (line {line}); expected UTF-8"),
-            format!("{SAVE_AS_UTF8}; Shift_JIS is a common cause"),
-        )
-    })?;
-    if text.trim().is_empty() {
-        return Err(Fault::new("file is empty; expected JSON", "write the JSON object this file is for"));
-    }
-    Ok(text)
-}
-
-/// The members of a JSON object in file order, values as written.
+/// The members of a JSON object in file order, values as written. Keys that begin with `$` are for programs such as
+/// editors and are left away.
 pub(crate) struct Members<'a>(pub(crate) Vec<(String, &'a RawValue)>);
 
 impl<'a> Members<'a> {
     /// Reads a text that must be one JSON object.
     pub(crate) fn parse(text: &'a str) -> Result<Self, Fault> {
-        if text.trim_start().starts_with('{') {
-            return serde_json::from_str(text).map_err(|error| syntax_fault(&error));
-        }
-        let found = kind(parse_value(text)?);
-        Err(Fault::new(
-            format!("expected a JSON object, found {found}"),
-            "begin the file with `{` and end it with `}`",
-        ))
+        let value = parse_value(text)?;
+        Self::of(value)
+            .unwrap_or_else(|| Err(Fault::error(words::not_an_object(kind(value))).at(place_of(text, value))))
     }
 
-    /// Reads a value as an object; nothing if it is something else.
+    /// Reads a value as an object; `None` if it is something else.
     pub(crate) fn of(value: &'a RawValue) -> Option<Result<Self, Fault>> {
-        value.get().starts_with('{').then(|| serde_json::from_str(value.get()).map_err(|e| syntax_fault(&e)))
+        let is_object = value.get().starts_with('{');
+        is_object.then(|| serde_json::from_str(value.get()).map_err(|_| Fault::error(words::bad_escape())))
     }
 
-    /// Returns the keys that stand more than once, each once.
-    pub(crate) fn duplicated_keys(&self) -> Vec<&str> {
-        let mut keys: Vec<&str> = self.0.iter().map(|(key, _)| key.as_str()).collect();
-        keys.sort_unstable();
-        let mut twice: Vec<&str> = keys
-            .windows(2)
-            .filter_map(|pair| (pair.first() == pair.last()).then(|| pair.first().copied())?)
-            .collect();
-        twice.dedup();
-        twice
+    /// Returns the keys that stand more than once, each once, with its last value.
+    pub(crate) fn duplicated_keys(&self) -> Vec<(&str, &'a RawValue)> {
+        let mut keys: Vec<(&str, &RawValue)> =
+            self.0.iter().map(|(key, value)| (key.as_str(), *value)).collect();
+        keys.sort_by_key(|(key, _)| *key);
+        let same = keys.chunk_by(|(one, _), (other, _)| one == other);
+        same.filter(|same| same.len() > 1).filter_map(|same| same.last().copied()).collect()
     }
 }
 
@@ -86,7 +75,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::new();
                 while let Some(member) = map.next_entry::<String, &'de RawValue>()? {
-                    members.push(member);
+                    if !member.0.starts_with('$') {
+                        members.push(member);
+                    }
                 }
                 Ok(members)
             }
@@ -97,32 +88,58 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 
 /// Reads a text as one JSON value of any kind.
 pub(crate) fn parse_value(text: &str) -> Result<&RawValue, Fault> {
-    serde_json::from_str(text).map_err(|error| syntax_fault(&error))
+    serde_json::from_str(text).map_err(|_| Fault::error(words::bad_escape()))
 }
 
-/// Reads a value as a string, exactly as written; nothing if it is something else.
-pub(crate) fn string(value: &RawValue) -> Option<Result<String, Fault>> {
-    value
-        .get()
-        .starts_with('"')
-        .then(|| serde_json::from_str(value.get()).map_err(|error| syntax_fault(&error)))
+/// Reads a value as a string, exactly as written; `None` if it is something else.
+pub(crate) fn string(text: &str, value: &RawValue) -> Option<Result<String, Fault>> {
+    // A half of a surrogate pair is all that can still be wrong.
+    let broken = |_| Fault::error(words::bad_escape()).at(place_of(text, value));
+    value.get().starts_with('"').then(|| serde_json::from_str(value.get()).map_err(broken))
 }
 
-/// Reads a value as an array; nothing if it is something else.
+/// Reads a value as an array; `None` if it is something else.
 pub(crate) fn array(value: &RawValue) -> Option<Vec<&RawValue>> {
     value.get().starts_with('[').then(|| serde_json::from_str(value.get()).ok())?
 }
 
 /// Names what a value is.
-pub(crate) fn kind(value: &RawValue) -> &'static str {
+pub(crate) fn kind(value: &RawValue) -> Kind {
     match value.get().bytes().next() {
-        Some(b'{') => "an object",
-        Some(b'[') => "an array",
-        Some(b'"') => "a string",
-        Some(b't' | b'f') => "true or false",
-        Some(b'n') => "null",
-        _ => "a number",
+        Some(b'{') => Kind::Object,
+        Some(b'[') => Kind::Array,
+        Some(b'"') => Kind::String,
+        Some(b't' | b'f') => Kind::Bool,
+        Some(b'n') => Kind::Null,
+        _ => Kind::Number,
     }
+}
+
+/// Returns where a value of `text` begins.
+pub(crate) fn place_of(text: &str, value: &RawValue) -> usize {
+    value.get().as_ptr().addr().saturating_sub(text.as_ptr().addr())
+}
+
+/// Returns where a value of `text` is.
+pub(crate) fn span_of(text: &str, value: &RawValue) -> Range<usize> {
+    let start = place_of(text, value);
+    start..start + value.get().len()
+}
+
+/// Returns where the key before a value of `text` is, its quotes included.
+pub(crate) fn key_span(text: &str, value: &RawValue) -> Option<Range<usize>> {
+    let before = text.get(..place_of(text, value))?.trim_end().strip_suffix(':')?.trim_end();
+    let inside = before.strip_suffix('"')?;
+    let is_escaped = |quote: usize| {
+        inside.get(..quote).is_some_and(|start| (start.len() - start.trim_end_matches('\\').len()) % 2 == 1)
+    };
+    let open = inside.rmatch_indices('"').map(|(at, _)| at).find(|at| !is_escaped(*at))?;
+    Some(open..before.len())
+}
+
+/// Returns where a member begins: at its key.
+pub(crate) fn member_at(text: &str, value: &RawValue) -> usize {
+    key_span(text, value).map_or_else(|| place_of(text, value), |span| span.start)
 }
 
 /// Returns a value as compact JSON. Blanks between tokens go; numbers and escapes stay as written.
@@ -143,34 +160,28 @@ pub(crate) fn compact(value: &RawValue) -> String {
     compact
 }
 
-fn syntax_fault(error: &serde_json::Error) -> Fault {
-    let message = error.to_string();
-    let hint = if message.starts_with("trailing comma") {
-        "remove the comma before the closing bracket"
-    } else if message.starts_with("key must be a string") {
-        "put quotes around the key, or remove a comma that no member follows"
-    } else if message.starts_with("control character") {
-        "write a line break inside a string as \\n"
-    } else if message.starts_with("EOF") {
-        "the file ends too early: a quote or a bracket is not closed"
-    } else if message.starts_with("trailing characters") {
-        "only one JSON value may stand in the file"
-    } else {
-        "look at the named line: quotes around keys and texts, commas between members, no comments"
-    };
-    Fault::new(format!("file is not valid JSON: {message}"), hint)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn members_keep_order_and_spelling() {
-        let members = Members::parse("{\"b\": 1.50, \"a\": [1, \"x \\\" y\"], \"b\": {}}").unwrap();
+        let text = "{\"b\": 1.50, \"$schema\": \"x\", \"a\": [1, \"x \\\" y\"], \"b\": {}}";
+        let members = Members::parse(text).unwrap();
         let shown: Vec<_> = members.0.iter().map(|(key, value)| (key.as_str(), compact(value))).collect();
         assert_eq!(shown, [("b", "1.50".into()), ("a", "[1,\"x \\\" y\"]".into()), ("b", "{}".into())]);
-        assert_eq!(members.duplicated_keys(), ["b"]);
+        let twice = members.duplicated_keys();
+        assert_eq!(twice.iter().map(|(key, value)| (*key, value.get())).collect::<Vec<_>>(), [("b", "{}")]);
+    }
+
+    #[test]
+    fn keys_and_values_are_found_where_they_are() {
+        let text = "{ \"a\\\"\\\\\" : {\"い\":[ 7 ]} }";
+        let outer = Members::parse(text).unwrap();
+        assert_eq!(&text[key_span(text, outer.0[0].1).unwrap()], "\"a\\\"\\\\\"");
+        let inner = Members::of(outer.0[0].1).unwrap().ok().unwrap();
+        assert_eq!(&text[key_span(text, inner.0[0].1).unwrap()], "\"い\"");
+        assert_eq!(&text[span_of(text, inner.0[0].1)], "[ 7 ]");
     }
 
     #[test]
@@ -178,25 +189,15 @@ mod tests {
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(500_000), "]".repeat(500_000));
         let members = Members::parse(&deep).unwrap();
         assert_eq!(compact(members.0[0].1).len(), 1_000_000);
-        assert!(Members::parse(&"[".repeat(500_000)).is_err());
-        assert!(Members::parse(&"{\"a\":".repeat(200_000)).is_err());
     }
 
     #[test]
-    fn foreign_encodings_and_empty_files_are_named() {
-        assert!(text_of(b"\xff\xfe{\0").unwrap_err().message.contains("UTF-16"));
-        assert!(text_of(b"\n{\"a\":\"\x82\xa0\"}").unwrap_err().message.contains("line 2"));
-        assert!(text_of(b"\xef\xbb\xbf \r\n").unwrap_err().message.contains("empty"));
-        assert_eq!(text_of(b"\xef\xbb\xbf{}\r\n").unwrap(), "{}\r\n");
-    }
-
-    #[test]
-    fn broken_json_says_where() {
-        for (text, part) in
-            [("{\"a\":1,}", "trailing comma"), ("{\"a\":\"b", "EOF"), ("{} {}", "trailing"), ("[]", "array")]
-        {
-            let fault = Members::parse(text).err().unwrap();
-            assert!(fault.message.contains(part), "{text}: {}", fault.message);
-        }
+    fn half_a_surrogate_pair_is_refused_where_it_stands() {
+        let parsed = read(b"{\n\"a\": \"\\ud800\"}", |text, faults| {
+            let members = Members::parse(text).ok().unwrap();
+            faults.extend(string(text, members.0[0].1).unwrap().err());
+        });
+        let place = parsed.faults[0].place.as_ref().unwrap();
+        assert_eq!((place.line, place.column), (2, 6));
     }
 }

@@ -7,24 +7,21 @@ use std::path::Path;
 use wakashu_storage::{ARCHIVES_PREFIX, POINTER_KEY};
 
 use super::RoundPlan;
-use super::names::{self, COLLECTION_FILE, RankName};
-use crate::problem::{Problem, printable_path};
+use super::names::{self, COLLECTION_FILE, RankName, Spelling};
+use crate::problem::printable_path;
+use crate::words::Wording;
+use crate::words::collection::{self as words, Meant};
 
 /// How many folders a hint names.
 const MOST_SUGGESTIONS: usize = 3;
 
 /// Says that no round has an entry, and what was probably meant.
-pub(super) fn problem(root: &Path, rounds: &[RoundPlan]) -> Problem {
+pub(super) fn wording(root: &Path, rounds: &[RoundPlan]) -> (Wording, Suspicion) {
     if root.join(POINTER_KEY).is_file() && root.join(ARCHIVES_PREFIX).is_dir() {
-        let message =
-            format!("this is a store, not a collection: it holds `{POINTER_KEY}` and `{ARCHIVES_PREFIX}`");
-        return Problem::error("", message)
-            .hint("name the collection, a directory of rounds such as `第1回`");
+        return (words::is_a_store(POINTER_KEY, ARCHIVES_PREFIX), Suspicion::OtherDirectory);
     }
-    let problem =
-        Problem::error("", "no round has an entry; expected directories such as `1-Laptop` inside a round");
     if rounds.iter().any(|round| is_rank(&round.directory)) {
-        return problem.hint("this looks like a round: name the directory that holds the rounds");
+        return (words::no_entry(&Meant::Parent), Suspicion::OtherDirectory);
     }
     let mut likely: Vec<String> = rounds
         .iter()
@@ -34,25 +31,34 @@ pub(super) fn problem(root: &Path, rounds: &[RoundPlan]) -> Problem {
         .collect();
     likely.truncate(MOST_SUGGESTIONS);
     if likely.is_empty() {
-        problem.hint("add entries, or name the directory that holds the rounds")
+        (words::no_entry(&Meant::Unknown), Suspicion::None)
     } else {
-        problem.hint(format!("did you mean `{}`?", likely.join("` or `")))
+        (words::no_entry(&Meant::Inside(likely)), Suspicion::OtherDirectory)
     }
+}
+
+/// Whether another directory was meant. What is odd about this one is then of no use to anybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Suspicion {
+    None,
+    OtherDirectory,
 }
 
 /// Tells whether a directory names itself a collection, or holds a round with an entry.
 fn looks_like_a_collection(directory: &Path) -> bool {
     children(directory).any(|child| {
         let name = child.file_name();
-        let is_collection_file = name.to_str().is_some_and(|name| names::is_named(name, COLLECTION_FILE));
+        let is_collection_file =
+            name.to_str().is_some_and(|name| names::spelling(name, COLLECTION_FILE) != Spelling::Other);
         let holds_an_entry =
             || children(&child.path()).any(|entry| is_directory(&entry) && is_rank(&entry.file_name()));
         is_collection_file || (is_directory(&child) && holds_an_entry())
     })
 }
 
-fn is_rank(name: &OsStr) -> bool {
-    name.to_str().is_some_and(|name| matches!(names::rank_name(name), RankName::Rank(_)))
+pub(super) fn is_rank(name: &OsStr) -> bool {
+    let read = name.to_str().map(names::rank_name);
+    matches!(read, Some(RankName::Rank(_) | RankName::Near(..)))
 }
 
 /// Symlinks do not count: they may lead anywhere.

@@ -4,76 +4,58 @@ use serde_json::value::RawValue;
 use unicode_normalization::UnicodeNormalization;
 use wakashu_archive::{DateError, Period};
 
-use super::json::{Fault, Members, kind, parse_value, string, text_of};
+use super::era;
+use super::fault::Fault;
+use super::json::{Members, Parsed, kind, member_at, parse_value, place_of, read, span_of, string};
+use crate::problem::Edit;
+use crate::words::periods::{self as words, About};
 
 /// The single key under which a period may stand.
 const WRAPPER: &str = "編纂時期";
 
-const SHAPES: &str =
-    "write {\"Start\": \"2025-04-01\", \"End\": \"2025-05-31\"} or one date such as \"2025年4月\"";
-
-/// What a period file came to: the part that could be read, and what was wrong with the rest.
-#[derive(Debug, Default)]
-pub struct Read<T> {
-    /// What could be read.
-    pub value: T,
-    /// What keeps the file from being used.
-    pub errors: Vec<Fault>,
-    /// What is odd about it.
-    pub warnings: Vec<Fault>,
-}
-
 /// Reads a round's own file.
-pub fn parse_round(bytes: &[u8]) -> Read<Option<Period>> {
-    let mut read = Read::default();
-    match text_of(bytes).and_then(parse_value) {
-        Ok(value) => read.value = period(value, "", true, &mut read.errors, &mut read.warnings),
-        Err(fault) => read.errors.push(fault),
-    }
-    read
+#[must_use]
+pub fn parse_round(bytes: &[u8]) -> Parsed<Option<Period>> {
+    read(bytes, |text, faults| {
+        let value = parse_value(text).map_err(|fault| faults.push(fault)).ok()?;
+        let mut reader = Reader { text, faults };
+        reader.period(value, About::default(), true)
+    })
 }
 
 /// Reads the root's file: a map from round title to period. Titles come as written, in file order.
-pub fn parse_map(bytes: &[u8]) -> Read<Vec<(String, Period)>> {
-    let mut read = Read::default();
-    let value = match text_of(bytes).and_then(parse_value) {
-        Ok(value) => value,
-        Err(fault) => {
-            read.errors.push(fault);
-            return read;
+#[must_use]
+pub fn parse_map(bytes: &[u8]) -> Parsed<Vec<(String, Period)>> {
+    read(bytes, |text, faults| {
+        let mut periods = Vec::new();
+        let expected = |value: &RawValue| Fault::error(words::not_a_map()).around(place_of(text, value));
+        let members = parse_value(text)
+            .and_then(|value| Members::of(unwrapped(value)?).unwrap_or_else(|| Err(expected(value))));
+        let members = match members {
+            Ok(members) => members,
+            Err(fault) => {
+                faults.push(fault);
+                return periods;
+            }
+        };
+        for (round, value) in members.duplicated_keys() {
+            faults.push(Fault::error(words::round_twice(round)).at(member_at(text, value)));
         }
-    };
-    let expected = || {
-        Fault::new(
-            "expected a map from round title to period",
-            "at the root write {\"第1回\": {\"Start\": \"…\", \"End\": \"…\"}}, or move the file into its round",
-        )
-    };
-    let members = match unwrapped(value).map(Members::of) {
-        Ok(Some(Ok(members))) => members,
-        Ok(None) => {
-            read.errors.push(expected());
-            return read;
+        if let Some((_, value)) =
+            members.0.iter().find(|(key, value)| edge(key).is_some() && value.get().starts_with('"'))
+        {
+            faults.push(Fault::error(words::not_a_map()).at(member_at(text, value)));
+            return periods;
         }
-        Ok(Some(Err(fault))) | Err(fault) => {
-            read.errors.push(fault);
-            return read;
+        let mut reader = Reader { text, faults };
+        for (title, value) in members.0 {
+            let about = About { round: Some(&title), key: None };
+            if let Some(period) = reader.period(value, about, true) {
+                periods.push((title, period));
+            }
         }
-    };
-    for key in members.duplicated_keys() {
-        read.errors.push(Fault::new(format!("round `{key}` stands more than once"), "keep one of them"));
-    }
-    if members.0.iter().any(|(key, value)| edge(key).is_some() && value.get().starts_with('"')) {
-        read.errors.push(expected());
-        return read;
-    }
-    for (title, value) in members.0 {
-        let about = format!("round `{title}`: ");
-        if let Some(period) = period(value, &about, true, &mut read.errors, &mut read.warnings) {
-            read.value.push((title, period));
-        }
-    }
-    read
+        periods
+    })
 }
 
 /// Takes a value out of the single key `編纂時期`, if it stands under it.
@@ -99,95 +81,102 @@ fn edge(key: &str) -> Option<Edge> {
     }
 }
 
-/// Reads one period in any of its shapes; `about` opens every message.
-fn period(
-    value: &RawValue,
-    about: &str,
-    may_be_wrapped: bool,
-    errors: &mut Vec<Fault>,
-    warnings: &mut Vec<Fault>,
-) -> Option<Period> {
-    if let Some(text) = string(value) {
-        return text.and_then(|text| days(&text, about)).map_err(|fault| errors.push(fault)).ok();
-    }
-    let members = match Members::of(value) {
-        Some(Ok(members)) => members,
-        Some(Err(fault)) => {
-            errors.push(fault);
-            return None;
-        }
-        None => {
-            errors.push(Fault::new(format!("{about}expected a period, found {}", kind(value)), SHAPES));
-            return None;
-        }
-    };
-    if let ([(key, inner)], true) = (members.0.as_slice(), may_be_wrapped)
-        && key.nfc().eq(WRAPPER.chars())
-    {
-        return period(inner, about, false, errors, warnings);
-    }
-
-    let before = errors.len();
-    let (mut start, mut end) = (None, None);
-    for (key, value) in &members.0 {
-        let Some(edge) = edge(key) else {
-            warnings.push(Fault::new(
-                format!("{about}key `{key}` is not known here and is ignored"),
-                "a period has `Start` and `End`, or `開始` and `終了`",
-            ));
-            continue;
-        };
-        let slot = if edge == Edge::Start { &mut start } else { &mut end };
-        let wrong_kind =
-            || Fault::new(format!("{about}`{key}` must be a date, found {}", kind(value)), SHAPES);
-        let text = string(value).unwrap_or_else(|| Err(wrong_kind()));
-        match text.and_then(|text| days(&text, &format!("{about}`{key}`: "))) {
-            Ok(_) if slot.is_some() => errors.push(Fault::new(
-                format!(
-                    "{about}the {} is given more than once",
-                    if edge == Edge::Start { "start" } else { "end" }
-                ),
-                "keep one of them",
-            )),
-            Ok(days) => *slot = Some(days),
-            Err(fault) => errors.push(fault),
-        }
-    }
-    if errors.len() > before {
-        return None;
-    }
-    let (Some(start), Some(end)) = (start, end) else {
-        let (given, missing) = match (start, end) {
-            (Some(_), _) => ("a start", "`End` (or `終了`)"),
-            (_, Some(_)) => ("an end", "`Start` (or `開始`)"),
-            _ => ("neither start nor end", "`Start` and `End` (or `開始` and `終了`)"),
-        };
-        errors.push(Fault::new(format!("{about}period has {given}; {missing} is missing"), SHAPES));
-        return None;
-    };
-    let period = Period { start: start.start, end: end.end };
-    if period.end < period.start {
-        errors.push(Fault::new(
-            format!("{about}period is reversed: it starts on {} and ends on {}", period.start, period.end),
-            "exchange start and end",
-        ));
-        return None;
-    }
-    Some(period)
+/// Reads periods out of a text.
+struct Reader<'a> {
+    text: &'a str,
+    faults: &'a mut Vec<Fault>,
 }
 
-fn days(text: &str, about: &str) -> Result<Period, Fault> {
-    // Longer texts are no date, and there is no use in printing them.
-    let shown: String = text.chars().take(40).collect();
-    Period::parse(text).map_err(|error| {
-        let hint = match error {
-            DateError::NoSuchDay { .. } => {
-                "look at the calendar: the day, the month or the year does not exist"
+impl Reader<'_> {
+    /// Reads one period in any of its shapes.
+    fn period(&mut self, value: &RawValue, about: About<'_>, may_be_wrapped: bool) -> Option<Period> {
+        let text = self.text;
+        if let Some(date) = string(text, value) {
+            return self.days(date, value, about);
+        }
+        let members = match Members::of(value) {
+            Some(Ok(members)) => members,
+            Some(Err(fault)) => return self.refuse(fault),
+            None => {
+                let wording = words::not_a_period(about, kind(value));
+                return self.refuse(Fault::error(wording).at(place_of(text, value)));
             }
-            _ => SHAPES,
         };
-        Fault::new(format!("{about}`{shown}` is no date: {error}"), hint)
-    })
+        if let ([(key, inner)], true) = (members.0.as_slice(), may_be_wrapped)
+            && key.nfc().eq(WRAPPER.chars())
+        {
+            return self.period(inner, about, false);
+        }
+
+        let before = self.faults.len();
+        let (mut start, mut end) = (None, None);
+        for (key, value) in &members.0 {
+            let Some(edge) = edge(key) else {
+                let unknown = words::key_unknown(about, key);
+                self.faults.push(Fault::warning(unknown).at(member_at(text, value)));
+                continue;
+            };
+            let slot = if edge == Edge::Start { &mut start } else { &mut end };
+            let Some(date) = string(text, value) else {
+                let wording = words::must_be_date(about, key, kind(value));
+                self.faults.push(Fault::error(wording).at(place_of(text, value)));
+                continue;
+            };
+            match self.days(date, value, about.key(key)) {
+                Some(_) if slot.is_some() => {
+                    let wording = words::edge_twice(about, edge == Edge::Start);
+                    self.faults.push(Fault::error(wording).at(member_at(text, value)));
+                }
+                days => *slot = days,
+            }
+        }
+        if self.faults.iter().skip(before).any(Fault::is_error) {
+            return None;
+        }
+        let (Some(start), Some(end)) = (start, end) else {
+            let wording = words::edge_missing(about, start.is_some(), end.is_some());
+            return self.refuse(Fault::error(wording).around(place_of(text, value)));
+        };
+        let period = Period { start: start.start, end: end.end };
+        if period.end < period.start {
+            let wording = words::reversed(about, period.start, period.end);
+            return self.refuse(Fault::error(wording).at(place_of(text, value)));
+        }
+        Some(period)
+    }
+
+    /// Reads a date. One in a form that is clear all the same is read with a warning.
+    fn days(&mut self, date: Result<String, Fault>, value: &RawValue, about: About<'_>) -> Option<Period> {
+        let date = match date {
+            Ok(date) => date,
+            Err(fault) => return self.refuse(fault),
+        };
+        // A longer text is not a date, and printing it helps nobody.
+        let shown: String = date.chars().take(40).collect();
+        let mut parsed = Period::parse(&date);
+        if parsed == Err(DateError::Form)
+            && let Some(plain) = era::plain(&date)
+        {
+            parsed = Period::parse(&plain);
+            if parsed.is_ok() {
+                let edit = Edit { range: span_of(self.text, value), text: format!("\"{plain}\"") };
+                let told = Fault::warning(words::date_read_as(about, &shown, &plain));
+                self.faults.push(told.at(place_of(self.text, value)).fixed_by(vec![edit]));
+            }
+        }
+        match parsed {
+            Ok(period) => Some(period),
+            Err(error) => {
+                let wording = words::not_a_date(about, &shown, &error);
+                self.refuse(Fault::error(wording).at(place_of(self.text, value)))
+            }
+        }
+    }
+
+    fn refuse(&mut self, fault: Fault) -> Option<Period> {
+        self.faults.push(fault);
+        None
+    }
 }
 
 #[cfg(test)]
@@ -196,9 +185,9 @@ mod tests {
 
     fn shown(text: &str) -> String {
         let read = parse_round(text.as_bytes());
-        match (read.value, read.errors.first()) {
+        match (read.value, read.faults.iter().find(|fault| fault.is_error())) {
             (Some(period), None) => format!("{}..{}", period.start, period.end),
-            (_, Some(fault)) => fault.message.clone(),
+            (_, Some(fault)) => fault.message().to_owned(),
             _ => "nothing".to_owned(),
         }
     }
@@ -212,6 +201,15 @@ mod tests {
         ] {
             assert_eq!(shown(text), "2025-04-01..2025-05-31", "{text}");
         }
+        for text in [
+            "{\"Start\":\"R7.4\",\"End\":\"令和7年5月31日\"}",
+            "{\"$schema\":1,\"編纂時期\":{\"開始\":\"2025.4.1\",\"終了\":\"20250531\"}}",
+        ] {
+            assert_eq!(shown(text), "2025-04-01..2025-05-31", "{text}");
+            let codes: Vec<_> =
+                parse_round(text.as_bytes()).faults.iter().map(|fault| fault.wording.code).collect();
+            assert_eq!(codes, ["DATE_SPELLING"; 2], "{text}");
+        }
         assert_eq!(shown("\"2025年\""), "2025-01-01..2025-12-31");
         assert_eq!(shown("{\"編纂時期\":\"2025年11月\"}"), "2025-11-01..2025-11-30");
     }
@@ -221,7 +219,8 @@ mod tests {
         for (text, part) in [
             ("{\"Start\":\"2025-05-31\",\"End\":\"2025-04-01\"}", "reversed"),
             ("{\"Start\":\"2025-02-30\",\"End\":\"2025-04-01\"}", "no such day"),
-            ("{\"Start\":\"spring\",\"End\":\"2025-04-01\"}", "`Start`: `spring` is no date"),
+            ("{\"Start\":\"令和7年2月30日\",\"End\":\"2025-04-01\"}", "no such day"),
+            ("{\"Start\":\"spring\",\"End\":\"2025-04-01\"}", "`Start`: `spring` is not a date"),
             ("{\"Start\":\"2025-05-31\"}", "`End` (or `終了`) is missing"),
             ("{\"Start\":\"2025\",\"開始\":\"2025\",\"End\":\"2025\"}", "more than once"),
             ("{}", "neither"),
@@ -241,11 +240,11 @@ mod tests {
         );
         let titles: Vec<_> = read.value.iter().map(|(title, _)| title.as_str()).collect();
         assert_eq!(titles, ["第1回", "第3回"]);
-        assert!(read.errors[0].message.contains("round `第2回`: `x` is no date"), "{:?}", read.errors);
+        assert!(read.faults[0].message().contains("round `第2回`: `x` is not a date"), "{:?}", read.faults);
         assert_eq!(parse_map("{\"編纂時期\":{\"第1回\":\"2025年\"}}".as_bytes()).value.len(), 1);
         for text in ["\"2025年\"", "{\"Start\":\"2025\",\"End\":\"2026\"}", "{\"編纂時期\":\"2025年\"}", "[]"]
         {
-            assert!(parse_map(text.as_bytes()).errors[0].message.contains("a map"), "{text}");
+            assert!(parse_map(text.as_bytes()).faults[0].message().contains("a map"), "{text}");
         }
     }
 }

@@ -1,12 +1,18 @@
 //! The end of a walk: order, duplicates, what is missing, and which period belongs to which round.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_width::UnicodeWidthChar as _;
 use wakashu_archive::{round_number, title_key};
 
-use super::{Collection, DEFAULT_TITLE, RoundPlan, Walk, no_entries};
+use super::names::{self, COLLECTION_FILE};
+use super::no_entries::{self, Suspicion};
+use super::{Collection, DEFAULT_TITLE, EntryPlan, RoundPlan, Walk};
 use crate::problem::{Problem, printable_path};
+use crate::words::{collection as words, names as names_words, periods};
 
 impl Walk<'_> {
     /// Puts everything in reading order and looks for what only shows when all is seen.
@@ -19,13 +25,22 @@ impl Walk<'_> {
         self.inputs.sort_by(|one, other| one.path.cmp(&other.path));
 
         let mut problems = std::mem::take(&mut self.problems);
+        let has_entries = self.rounds.iter().any(|round| !round.entries.is_empty());
         if self.rounds.is_empty() {
-            problems.push(
-                Problem::error("", "no round was found; expected directories such as `第1回`")
-                    .hint("name the directory that holds the rounds"),
-            );
-        } else if self.rounds.iter().all(|round| round.entries.is_empty() && !round.unreadable) {
-            problems.push(no_entries::problem(self.root, &self.rounds));
+            problems.push(Problem::error("", words::no_round()));
+        } else if has_entries {
+            if !self.is_described {
+                problems
+                    .push(Problem::warning(COLLECTION_FILE, words::untitled(COLLECTION_FILE, DEFAULT_TITLE)));
+            }
+        } else if self.rounds.iter().all(|round| !round.explained) {
+            let (wording, suspicion) = no_entries::wording(self.root, &self.rounds);
+            if suspicion == Suspicion::OtherDirectory {
+                problems.clear();
+            }
+            problems.push(Problem::error("", wording));
+            // Told for all of them together.
+            self.rounds.iter_mut().for_each(|round| round.explained = true);
         }
         refuse_equal_titles(&mut self.rounds, &mut problems);
         for round in &mut self.rounds {
@@ -57,24 +72,12 @@ impl Walk<'_> {
         let mut named_by: BTreeMap<usize, String> = BTreeMap::new();
         for (title, period) in std::mem::take(&mut self.periods) {
             let Some(&position) = by_title.get(&title).or_else(|| by_key.get(&title_key(&title))) else {
-                problems.push(
-                    Problem::warning(
-                        &self.periods_path,
-                        format!("period of an unknown round `{title}` is ignored"),
-                    )
-                    .hint("use the title of a round's directory as the key"),
-                );
+                problems.push(Problem::warning(&self.periods_path, periods::unknown_round(&title)));
                 continue;
             };
             if let Some(other) = named_by.insert(position, title.clone()) {
                 if other != title {
-                    problems.push(
-                        Problem::error(
-                            &self.periods_path,
-                            format!("`{other}` and `{title}` name the same round"),
-                        )
-                        .hint("keep one of them"),
-                    );
+                    problems.push(Problem::error(&self.periods_path, periods::same_round(&other, &title)));
                 }
                 continue;
             }
@@ -87,78 +90,148 @@ impl Walk<'_> {
     }
 }
 
+/// Returns the marks of a title that take no room, by their code points: nobody sees them.
+fn marks(title: &str) -> Vec<String> {
+    let hidden = title.nfkc().filter(|character| character.width() == Some(0));
+    hidden.map(|character| format!("U+{:04X}", u32::from(character))).collect()
+}
+
+/// Returns a title without them.
+fn without_marks(title: &str) -> String {
+    title.nfkc().filter(|character| character.width() != Some(0)).collect()
+}
+
 /// Two rounds a reader could not tell apart are both refused: nobody can say which one is meant.
 fn refuse_equal_titles(rounds: &mut [RoundPlan], problems: &mut Vec<Problem>) {
     let mut by_key: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (position, round) in rounds.iter().enumerate() {
-        by_key.entry(title_key(&round.title)).or_default().push(position);
+        by_key.entry(title_key(&without_marks(&round.title))).or_default().push(position);
     }
     for (key, positions) in by_key.into_iter().filter(|(_, positions)| positions.len() > 1) {
-        let shown =
-            |position: &usize| rounds.get(*position).map(|round| printable_path(Path::new(&round.directory)));
-        let names: Vec<String> = positions.iter().filter_map(shown).collect();
-        let what = match round_number(&key) {
-            Some(number) => format!("rounds have the same number {number}"),
-            None => "rounds have titles that read the same".to_owned(),
+        let meant: Vec<&RoundPlan> = positions.iter().filter_map(|position| rounds.get(*position)).collect();
+        let names: Vec<String> = meant
+            .iter()
+            .map(|round| {
+                let name = printable_path(Path::new(&round.directory));
+                let marks = marks(&round.title).join(" ");
+                if marks.is_empty() { name } else { format!("{name} ({marks})") }
+            })
+            .collect();
+        let is_marked = meant.iter().any(|round| !marks(&round.title).is_empty());
+        let wording = if is_marked {
+            words::rounds_alike_but_for_marks(&names)
+        } else {
+            words::rounds_alike(round_number(&key), &names)
         };
         for position in positions {
             let Some(round) = rounds.get_mut(position) else { continue };
             round.left_out = true;
-            let problem = Problem::error(&round.directory, format!("{what}: `{}`", names.join("`, `")));
-            problems.push(problem.hint("rename or merge them, so that each title stands for one round"));
+            problems.push(Problem::error(&round.directory, wording.clone()));
         }
     }
 }
 
 fn settle_round(round: &mut RoundPlan, problems: &mut Vec<Problem>) {
     let directory = Path::new(&round.directory).to_owned();
-    if round.unreadable {
-        return;
-    }
     if round.entries.is_empty() {
-        problems.push(
-            Problem::warning(&directory, "round is empty; expected directories such as `1-Laptop`")
-                .hint("add entries, or remove the directory"),
-        );
+        if round.is_entry && !round.explained {
+            let name = printable_path(&directory);
+            problems.push(Problem::error(&directory, names_words::entry_without_round(&name)));
+            round.left_out = true;
+        } else if !round.explained {
+            problems.push(Problem::warning(&directory, words::round_empty()));
+        }
         return;
     }
     round.entries.sort_by(|one, other| (one.rank, &one.directory).cmp(&(other.rank, &other.directory)));
     for tied in round.entries.chunk_by_mut(|one, other| one.rank == other.rank).filter(|tied| tied.len() > 1)
     {
-        let names: Vec<String> =
-            tied.iter().map(|entry| printable_path(Path::new(&entry.directory))).collect();
+        let names: Vec<String> = shown(tied.iter().map(|entry| &entry.directory));
         for entry in tied {
             entry.left_out = true;
-            let message = format!("rank {} is given more than once: `{}`", entry.rank, names.join("`, `"));
-            problems.push(
-                Problem::error(directory.join(&entry.directory), message)
-                    .hint("ranks are unique, ties are not kept: give each directory its own rank"),
-            );
+            let wording = words::rank_twice(entry.rank, &names);
+            problems.push(Problem::error(directory.join(&entry.directory), wording));
         }
     }
     for entry in &mut round.entries {
         let path = directory.join(&entry.directory);
-        if !entry.has_text && !entry.misspelt {
-            let message = format!("text is missing; expected `{}`", entry.text_name());
-            problems.push(Problem::error(&path, message).hint("add the text file, or remove the directory"));
-        }
-        entry.left_out |= !entry.has_text;
-        entry.pictures.sort();
-        if entry.pictures.len() > 1 {
-            let names: Vec<String> =
-                entry.pictures.iter().map(|name| printable_path(Path::new(name))).collect();
-            let message =
-                format!("entry has {} pictures: `{}`; expected one", names.len(), names.join("`, `"));
-            problems.push(Problem::error(&path, message).hint("keep one of them"));
-            entry.left_out = true;
-        } else if entry.pictures.is_empty() && !entry.misspelt {
-            let message = format!(
-                "picture is missing; expected `Picture{}` as png, jpg, webp, gif or heic",
-                entry.rank
-            );
-            let problem =
-                Problem::warning(&path, message).hint("add a picture, or leave it: it is served without");
-            problems.push(problem.minor());
+        settle_text(entry, &path, problems);
+        entry.left_out |= entry.text.is_none();
+        settle_picture(entry, &path, problems);
+    }
+}
+
+/// Finds the entry's text among what is named like it.
+fn settle_text(entry: &mut EntryPlan, path: &Path, problems: &mut Vec<Problem>) {
+    let expected = entry.text_name();
+    entry.near_texts.sort();
+    entry.like_texts.sort();
+    let near = std::mem::take(&mut entry.near_texts);
+    let like = std::mem::take(&mut entry.like_texts);
+    if entry.text.is_none() {
+        match (near.as_slice(), like.as_slice()) {
+            ([one], _) => {
+                let problem = Problem::warning(path.join(one), names_words::read_as(&expected));
+                problems.push(problem.renaming(path.join(one), &expected));
+                entry.text = Some(one.clone());
+            }
+            ([_, _, ..], _) => {
+                problems.push(Problem::error(path, names_words::two_texts(&shown(&near), &expected)));
+                return;
+            }
+            ([], _) if entry.misspelt => {}
+            ([], []) => {
+                let holds_work = !entry.pictures.is_empty() || !entry.like_pictures.is_empty();
+                problems.push(Problem::error(path, words::text_missing(&expected, holds_work)));
+            }
+            ([], [one]) => {
+                let (at, name) = (path.join(one), printable_path(Path::new(one)));
+                // A number in the name that is not this rank's makes it a guess.
+                let digits: String = names::plain(&name).chars().filter(char::is_ascii_digit).collect();
+                let fixable = digits.is_empty() || digits == entry.rank.to_string();
+                let problem = Problem::error(&at, names_words::text_name(&name, &expected, fixable));
+                problems.push(if fixable { problem.renaming(at, &expected) } else { problem });
+                return;
+            }
+            ([], _) => {
+                problems.push(Problem::error(path, names_words::two_texts(&shown(&like), &expected)));
+                return;
+            }
         }
     }
+    let Some(used) = &entry.text else { return };
+    let used_name = printable_path(Path::new(used));
+    for other in near.iter().chain(&like).filter(|other| *other != used) {
+        problems.push(Problem::warning(path.join(other), names_words::text_not_used(&used_name)));
+    }
+}
+
+/// Looks whether the entry has one picture.
+fn settle_picture(entry: &mut EntryPlan, path: &Path, problems: &mut Vec<Problem>) {
+    entry.pictures.sort();
+    entry.like_pictures.sort();
+    match entry.pictures.as_slice() {
+        [] => {
+            for (name, to) in &entry.like_pictures {
+                problems.push(Problem::warning(path.join(name), names_words::picture_name(to)));
+            }
+            if entry.like_pictures.is_empty() && !entry.misspelt {
+                problems.push(Problem::warning(path, words::picture_missing(entry.rank)).minor());
+            }
+        }
+        [used] => {
+            let used = printable_path(Path::new(used));
+            for (name, _) in &entry.like_pictures {
+                problems.push(Problem::warning(path.join(name), names_words::picture_not_used(&used)));
+            }
+        }
+        several => {
+            problems.push(Problem::error(path, words::two_pictures(&shown(several))));
+            entry.left_out = true;
+        }
+    }
+}
+
+fn shown<'a>(names: impl IntoIterator<Item = &'a OsString>) -> Vec<String> {
+    names.into_iter().map(|name| printable_path(Path::new(name))).collect()
 }

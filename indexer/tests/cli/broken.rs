@@ -23,6 +23,30 @@ fn every_broken_collection_is_reported_as_expected_and_nothing_else() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What a curator reads about each of them. Every sentence says what is wrong, where, and what to do.
+#[test]
+fn every_broken_collection_is_told_in_both_languages() {
+    let mut folders: Vec<_> =
+        fs::read_dir(fixtures().join("broken")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    folders.sort();
+    for language in ["en", "ja"] {
+        let mut told = String::new();
+        for folder in folders.iter().filter(|folder| folder.is_dir()) {
+            let place = Place::new();
+            let mut command = place.command(["check", "wakashu_dir", "--language", language, "--deep"]);
+            let run = Run::of({
+                command.current_dir(folder);
+                command
+            });
+            let name = folder.file_name().unwrap().to_string_lossy();
+            told.push_str(&format!("== {name}\n{}", run.stderr));
+        }
+        let mut settings = insta::Settings::clone_current();
+        settings.set_prepend_module_to_snapshot(false);
+        settings.bind(|| insta::assert_snapshot!(format!("broken_{language}"), told));
+    }
+}
+
 fn compare(folder: &Path) -> Result<(), String> {
     let expected: Value = serde_json::from_slice(&fs::read(folder.join("expected.json")).unwrap()).unwrap();
     let mut expected_problems = vec![expected.clone()];

@@ -159,7 +159,8 @@ fn texts_at_the_limit_build_and_over_it_are_problems() {
     }
     // Small enough as a file, too large once escaped twice over.
     let quotes = format!("[\"{}\"]", "\\\"".repeat(300_000));
-    let place = Place::new().entry("第1回/1-a").file("第1回/1-a/TextData1.json", text("", &quotes));
+    let place = Place::new().file("和歌集.json", "{\"Title\":\"試し\"}");
+    let place = place.entry("第1回/1-a").file("第1回/1-a/TextData1.json", text("", &quotes));
     let run = place.run(["build", "wakashu_dir", "-o", "out", "--no-cache", "--json"]);
     assert_eq!(run.problems(), ["error 第1回/1-a/TextData1.json"]);
 

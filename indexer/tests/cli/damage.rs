@@ -90,7 +90,7 @@ fn a_name_that_is_another_digest_is_noticed() {
     fs::rename(&archive, &wrong).unwrap();
     let outcome = checked(&wrong);
     assert_eq!(outcome.tally.errors, 1);
-    assert!(outcome.problems[0].message.contains("abab"), "{:?}", outcome.problems);
+    assert!(outcome.problems[0].message().contains("abab"), "{:?}", outcome.problems);
     let plain = place.path().join("latest.wakashu");
     fs::rename(&wrong, &plain).unwrap();
     assert_eq!(checked(&plain).tally.errors, 0);
@@ -153,7 +153,7 @@ fn a_section_of_a_later_build_is_hashed_or_refused() {
         let path = place.path().join("later.wakashu");
         fs::write(&path, closed([&bytes[..body], b"later"].concat(), sections)).unwrap();
         let outcome = checked(&path);
-        outcome.problems.into_iter().map(|problem| problem.message).collect::<Vec<_>>()
+        outcome.problems.iter().map(|problem| problem.message().to_owned()).collect::<Vec<_>>()
     };
     assert!(later(false, ContentHash::of(b"later")).is_empty());
     let damaged = later(false, ContentHash::of(b"other"));
@@ -177,7 +177,7 @@ fn right_hashes_do_not_hide_gaps_and_foreign_columns() {
         let problems = checked(&path).problems;
         problems
             .into_iter()
-            .map(|problem| format!("{}: {}", problem.path, problem.message))
+            .map(|problem| format!("{}: {}", problem.path, problem.message()))
             .collect::<Vec<_>>()
     };
 

@@ -107,6 +107,9 @@ impl Place {
         command
             .env("XDG_CACHE_HOME", self.path().join("cache"))
             .env("HOME", self.path())
+            .env("LC_ALL", "C")
+            .env_remove("WAKASHU_LANGUAGE")
+            .env_remove("GITHUB_STEP_SUMMARY")
             .env_remove("NO_COLOR");
         command
     }

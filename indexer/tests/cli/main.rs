@@ -11,6 +11,7 @@
 
 mod broken;
 mod build;
+mod curator;
 mod damage;
 mod determinism;
 mod harness;

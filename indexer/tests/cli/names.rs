@@ -64,7 +64,8 @@ fn the_longest_names_build() {
 fn decomposed_names_as_a_mac_writes_them_are_read() {
     // が and ぱ, decomposed.
     let title = "か\u{3099}は\u{309a}の会";
-    let place = Place::new().entry(&format!("{title}/1-か\u{3099}"));
+    let place = Place::new().file("和歌集.json", "{\"Title\":\"試し\"}");
+    let place = place.entry(&format!("{title}/1-か\u{3099}"));
     let place = place.file("編纂時期.json", "{\"がぱの会\":\"2025年4月\"}");
     let archive = place.build();
     let run = place.run(["show", archive.to_str().unwrap(), "--json", "--round", "がぱの会"]);
@@ -73,7 +74,8 @@ fn decomposed_names_as_a_mac_writes_them_are_read() {
 
     let place = place.entry("がぱの会/1-a");
     let run = place.run(["build", "wakashu_dir", "-o", "out", "--json", "--no-cache"]);
-    assert_eq!((run.code, run.problems().len()), (1, 2), "{}", run.stderr);
+    let told = [format!("error {title}"), format!("warning {title}"), "error がぱの会".to_owned()];
+    assert_eq!((run.code, run.problems()), (1, told.to_vec()), "{}", run.stderr);
 }
 
 #[cfg(unix)]
@@ -162,4 +164,28 @@ fn a_pipe_in_the_place_of_a_picture_does_not_hang_the_build() {
     assert!(std::process::Command::new("mkfifo").arg(&picture).status().unwrap().success());
     let run = place.run(["check", "wakashu_dir", "--json"]);
     assert_eq!(run.problems(), ["error 第1回/1-Laptop/Picture1.png"]);
+}
+
+/// Nobody sees which is which: both are refused, and what makes them differ is named.
+#[test]
+fn titles_that_differ_by_marks_without_width_are_refused() {
+    for (title, mark) in [
+        ("第\u{200b}1回", Some("U+200B")),
+        ("第1回\u{feff}", Some("U+FEFF")),
+        ("第1\u{2060}回", Some("U+2060")),
+        ("第1回\u{fe0f}", Some("U+FE0F")),
+        ("夏\u{200d}編", None),
+    ] {
+        let place = Place::small().directory(title);
+        let mut command = place.command(["build", "wakashu_dir", "-o", "out", "--json", "--no-cache"]);
+        command.args(["--color", "never"]);
+        let run = Run::of(command);
+        let told = run.stderr.contains("differ by marks without width only");
+        assert_eq!(told, mark.is_some(), "{title:?}: {}", run.stderr);
+        assert!(
+            mark.is_none_or(|mark| run.code == 1 && run.stderr.contains(mark)),
+            "{title:?}: {}",
+            run.stderr
+        );
+    }
 }

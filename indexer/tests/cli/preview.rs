@@ -82,7 +82,7 @@ fn preview_tells_of_every_request_when_asked_to_say_more() {
         let preview = Preview::start(command.args(talk));
         preview.ask(PING);
         let stderr = preview.stop();
-        let told: Vec<&String> = stderr.iter().filter(|line| line.contains("method=\"ping\"")).collect();
+        let told: Vec<&String> = stderr.iter().filter(|line| line.contains(" method=ping ")).collect();
         assert_eq!(told.len(), lines, "{talk:?}: {stderr:#?}");
         for field in ["request=", "era=", "status=200", "bytes=", "ms=", "archive="] {
             assert!(told.iter().all(|line| line.contains(field)), "{field} in {told:?}");
@@ -91,13 +91,11 @@ fn preview_tells_of_every_request_when_asked_to_say_more() {
 }
 
 #[test]
-fn watching_passes_over_hidden_files_and_says_when_nothing_is_new() {
+fn watching_says_when_nothing_is_new() {
     let place = Place::small();
     let preview = Preview::start(&mut place.command(WATCH));
 
-    // Several looks pass with a hidden file, then a text is saved as it was, then another is added.
-    let place = place.file(".git/x", "x").file("第1回/.DS_Store", "x");
-    std::thread::sleep(Duration::from_millis(2500));
+    // A text is saved as it was, then another is added.
     let text = std::fs::File::options().append(true).open(place.dir().join("第1回/1-Laptop/TextData1.json"));
     text.unwrap().set_modified(SystemTime::now() + Duration::from_secs(5)).unwrap();
     let lines = preview.wait_for("serving the same version");

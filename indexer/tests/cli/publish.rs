@@ -1,6 +1,8 @@
 //! What is published, what is not, and what is said about it.
 
 use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use wakashu_archive::{ContentHash, RoundDraft, Writer};
 
@@ -152,4 +154,56 @@ fn a_digest_may_be_written_in_capitals() {
     let run = place.run(["rollback", "store", &second[..10]]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("hint: "), "{}", run.stderr);
+}
+
+/// Tells whether interrupts are ignored, as in what a shell runs in the background: a child inherits that.
+#[cfg(unix)]
+fn interrupts_are_ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 2 != 0)
+}
+
+/// Stopped when the archive is built and written, and the pointer is not: then most could be left behind.
+#[cfg(unix)]
+#[test]
+fn a_publish_that_is_stopped_leaves_nothing_behind_and_the_next_one_works() {
+    let place = Place::small();
+    let (store, scratch) = (place.path().join("store"), place.path().join("scratch"));
+    fs::create_dir_all(store.join("archives")).unwrap();
+    fs::create_dir(&scratch).unwrap();
+    let names = |folder: &std::path::Path| {
+        let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        names.map(|name| name.into_string().unwrap()).collect::<Vec<_>>()
+    };
+    let publish = ["publish", "wakashu_dir", "store", "--no-cache"];
+    for signal in ["-INT", "-TERM", "-KILL"] {
+        if signal == "-INT" && interrupts_are_ignored() {
+            eprintln!(
+                "not tried with SIGINT: these tests were started with it ignored, and children inherit that"
+            );
+            continue;
+        }
+        let lock = fs::File::options().create(true).append(true).open(store.join(".wakashu.lock")).unwrap();
+        lock.lock().unwrap();
+        let mut command = place.command(publish);
+        command.env("TMPDIR", &scratch).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let begun = Instant::now();
+        while !names(&store.join("archives")).iter().any(|name| name.ends_with(".wakashu")) {
+            assert!(begun.elapsed() < Duration::from_secs(30), "it does not come to the archive");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(names(&scratch).is_empty(), "a name while it runs: {:?}", names(&scratch));
+        let killed = std::process::Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(killed.unwrap().success());
+        assert!(!child.wait().unwrap().success());
+        assert!(names(&scratch).is_empty(), "{signal} leaves {:?}", names(&scratch));
+        assert!(!store.join("current.json").exists(), "{signal}: nothing half");
+        drop(lock);
+        fs::remove_file(store.join("archives").join(&names(&store.join("archives"))[0])).unwrap();
+    }
+    assert_eq!(place.run(publish).code, 0);
+    let archive = format!("store/archives/{}", names(&store.join("archives"))[0]);
+    assert_eq!(place.run(["check", &archive]).code, 0);
 }

@@ -60,7 +60,7 @@ fn colour_is_used_when_asked_for_and_quiet_is_quiet() {
     assert!(!stderr(&[]).contains('\u{1b}'));
     assert!(stderr(&["--color", "always"]).contains("\u{1b}[1;33mwarning\u{1b}[0m"));
     assert!(stderr(&["-v"]).contains("collection walked"));
-    // One line for an entry without a picture; none to whoever wants to hear of what matters only.
+    // One line for an entry without a picture, and none under `-q`.
     assert_eq!(stderr(&[]).matches("picture is missing").count(), 1);
     assert!(!stderr(&[]).contains("add a picture"));
     assert_eq!(stderr(&["-q"]), "");

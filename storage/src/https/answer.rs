@@ -104,7 +104,7 @@ pub(super) fn declared_length(body: &hyper::body::Incoming) -> Option<u64> {
     body.size_hint().exact()
 }
 
-/// Returns the mark of an object by what the host says about it; nothing if that does not tell its states apart.
+/// Returns the mark of an object by what the host says about it; `None` if that does not tell its states apart.
 pub(super) fn hosts_mark(headers: &HeaderMap) -> Option<Etag> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let modified = text(LAST_MODIFIED);
@@ -126,7 +126,7 @@ pub(super) fn own_mark(body: &[u8]) -> Etag {
     Etag(format!("hash {}", ContentHash::of(body)))
 }
 
-/// Returns the header that asks for an object only if it has another mark now; nothing if the mark is our own.
+/// Returns the header that asks for an object only if it has another mark now; `None` if the mark is our own.
 pub(super) fn condition(known: &Etag) -> Option<(HeaderName, HeaderValue)> {
     let (name, value) = match known.0.split_once(' ')? {
         ("etag", etag) => (IF_NONE_MATCH, etag),

@@ -1,6 +1,6 @@
 //! The HTTP client: how it connects, whom it trusts, where it lets itself be sent.
 //!
-//! It is built on the first request: nobody who reads folders or buckets pays for certificates that are never used.
+//! It is built on the first request: a program that reads folders or buckets does not pay for certificates it never uses.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
@@ -173,7 +173,7 @@ impl Outside {
 }
 
 /// Resolves names, and lets pass only what is within the store's reach: here a connection is about to be made,
-/// whatever the name resolved to a moment ago. Addresses that are no names do not come by; they were looked at when
+/// whatever the name resolved to a moment ago. Addresses that are not names are not resolved here; they were checked when
 /// they were read.
 #[derive(Debug, Clone)]
 struct Resolver {

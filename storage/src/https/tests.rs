@@ -1,13 +1,6 @@
 //! Stores on the public internet, staged on this machine: names, redirects, certificates.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    missing_docs,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "shared files; tests fail loudly"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail loudly")]
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,17 +9,11 @@ use std::sync::{Arc, LazyLock};
 use rustls::RootCertStore;
 use tempfile::TempDir;
 use wakashu_archive::Span;
+use wakashu_support::certificates::Authority;
+use wakashu_support::web_server::{Lie, WebServer};
 
 use super::client::Outside;
 use super::{ReadStore as _, StorageError, WebAddress, WebHost};
-
-#[path = "../../../tests/src/certificates.rs"]
-mod certificates;
-#[path = "../../../tests/src/web_server.rs"]
-mod web_server;
-
-use certificates::Authority;
-use web_server::{Lie, WebServer};
 
 static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| Authority::new("trusted"));
 

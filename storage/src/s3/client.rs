@@ -35,7 +35,7 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(6);
 /// 2026-11-16): the next attempt most likely meets another server.
 const READ_ATTEMPT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The region named when an endpoint of one's own is set and no region: such servers rarely care.
+/// Region used when a custom endpoint is set without a region. S3-compatible servers usually ignore it.
 const FALLBACK_REGION: &str = "us-east-1";
 
 /// How to reach S3.

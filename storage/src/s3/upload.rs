@@ -5,11 +5,13 @@ use std::time::Duration;
 use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
 use bytes::Bytes;
 use tokio::task::JoinSet;
+use wakashu_archive::Span;
 
 use super::client::timeouts;
 use super::{BucketObject, DEADLINE, status, within};
 use crate::error::StorageError;
-use crate::storage::{Progress, PutOutcome};
+use crate::file::on_blocking_pool;
+use crate::storage::{Progress, PutOutcome, Source};
 
 /// Objects up to this size are written in one request.
 const ONE_REQUEST_BYTES: u64 = 16 << 20;
@@ -44,14 +46,15 @@ enum Created {
 impl BucketObject {
     pub(super) async fn put_if_absent(
         &self,
-        bytes: Bytes,
+        source: Source,
         progress: &Progress,
     ) -> Result<PutOutcome, StorageError> {
         for _ in 0..CONFLICT_ATTEMPTS {
-            let created = if bytes.len() as u64 <= ONE_REQUEST_BYTES {
-                self.put_whole(bytes.clone(), progress).await?
+            let created = if source.length() <= ONE_REQUEST_BYTES {
+                let whole = Span { offset: 0, length: source.length() };
+                self.put_whole(self.piece(&source, whole).await?, progress).await?
             } else {
-                Box::pin(self.put_in_parts(&bytes, progress)).await?
+                Box::pin(self.put_in_parts(&source, progress)).await?
             };
             match created {
                 Created::Done(outcome) => return Ok(outcome),
@@ -79,16 +82,22 @@ impl BucketObject {
         }
     }
 
-    async fn put_in_parts(&self, bytes: &Bytes, progress: &Progress) -> Result<Created, StorageError> {
+    /// Reads a piece of what is written.
+    async fn piece(&self, source: &Source, span: Span) -> Result<Bytes, StorageError> {
+        let source = source.clone();
+        on_blocking_pool(&self.to_string(), move || source.read_blocking(span)).await
+    }
+
+    async fn put_in_parts(&self, source: &Source, progress: &Progress) -> Result<Created, StorageError> {
         let request = self.store.client.create_multipart_upload().bucket(&self.store.name).key(&self.key);
         let begun =
             within(DEADLINE, self, async { request.send().await.map_err(|refused| self.explain(refused)) });
         let upload_id = begun.await?.upload_id.unwrap_or_default();
-        let completed = match self.put_parts(bytes, &upload_id, progress).await {
+        let completed = match self.put_parts(source, &upload_id, progress).await {
             Ok(parts) => match self.complete(&upload_id, parts).await {
                 // The answer to an earlier attempt may have been lost, and the upload be no more because it is
                 // done. What is there tells.
-                Err(_) if self.has_length(bytes.len() as u64).await => {
+                Err(_) if self.has_length(source.length()).await => {
                     Ok(Created::Done(PutOutcome::AlreadyThere))
                 }
                 completed => completed,
@@ -111,22 +120,22 @@ impl BucketObject {
 
     async fn put_parts(
         &self,
-        bytes: &Bytes,
+        source: &Source,
         upload_id: &str,
         progress: &Progress,
     ) -> Result<Vec<CompletedPart>, StorageError> {
-        let part_bytes = usize::try_from(part_bytes(bytes.len() as u64)).unwrap_or(usize::MAX);
-        let mut offsets = (0..bytes.len()).step_by(part_bytes).zip(1..);
+        let (total, part_bytes) = (source.length(), part_bytes(source.length()));
+        let mut parts = (0..total.div_ceil(part_bytes)).map(|part| part * part_bytes).zip(1..);
         let mut written = 0;
         let mut completed = Vec::new();
         // Dropped, and with it every part under way, when one fails.
         let mut running = JoinSet::new();
         loop {
             while running.len() < CONCURRENT_PARTS
-                && let Some((offset, number)) = offsets.next()
+                && let Some((offset, number)) = parts.next()
             {
-                let part = bytes.slice(offset..bytes.len().min(offset + part_bytes));
-                running.spawn(self.clone().put_part(upload_id.to_owned(), number, part));
+                let span = Span { offset, length: part_bytes.min(total - offset) };
+                running.spawn(self.clone().put_part(upload_id.to_owned(), number, source.clone(), span));
             }
             let Some(finished) = running.join_next().await else { break };
             let (part, length) = finished.map_err(|stopped| StorageError::Other {
@@ -145,9 +154,10 @@ impl BucketObject {
         self,
         upload_id: String,
         number: i32,
-        part: Bytes,
+        source: Source,
+        span: Span,
     ) -> Result<(CompletedPart, u64), StorageError> {
-        let length = part.len() as u64;
+        let part = self.piece(&source, span).await?;
         let request = self.store.client.upload_part().bucket(&self.store.name).key(&self.key);
         let request = request.upload_id(upload_id).part_number(number).body(part.into());
         match request.customize().config_override(slow(WRITE_TIMEOUT)).send().await {
@@ -157,7 +167,7 @@ impl BucketObject {
                     .set_e_tag(written.e_tag)
                     .set_checksum_crc32(written.checksum_crc32)
                     .build();
-                Ok((part, length))
+                Ok((part, span.length))
             }
             Err(refused) => Err(self.explain(refused)),
         }

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from . import machine, requests
-from .machine import ROOT, RELEASE, say
+from .machine import ROOT, PROGRAMS, say
 from .server import Failed
 from .start import start_to_answer
 
@@ -25,7 +25,7 @@ def run(options):
     # It ends with 1 when a bar is missed; the bars are looked at here.
     ended = subprocess.run(
         [str(ROOT / "tests/bench/lambda-init"), "--starts", "4" if options.quick else "40", "--json", str(figures)],
-        env=os.environ | {"WAKASHU_PROGRAMS": str(RELEASE)}, stdout=sys.stderr)
+        env=os.environ | {"WAKASHU_PROGRAMS": str(PROGRAMS)}, stdout=sys.stderr)
     if not figures.exists():
         raise Failed(f"tests/bench/lambda-init ended with {ended.returncode}")
     measured = json.loads(figures.read_text())
@@ -65,15 +65,15 @@ def bucket(options):
 def first_ranking(shape, folder, starts):
     folder.mkdir()
     archive = folder / "poems.wakashu"
-    machine.run(RELEASE / "shapes", archive, shape)
+    machine.run(PROGRAMS / "shapes", archive, shape)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "WAKASHU_"))} | KEYS
     request = requests.ranking("legacy", "第1回", "1-3")
     times, seen = [], []
     with far_bucket(folder) as (direct, proxied, counted):
-        machine.run(RELEASE / "wakashu-indexer", "publish", "--quiet", "--no-progress", archive, STORE,
+        machine.run(PROGRAMS / "wakashu-indexer", "publish", "--quiet", "--no-progress", archive, STORE,
                     env=environment | {"AWS_ENDPOINT_URL_S3": direct}, stdout=sys.stderr)
         for _ in range(starts):
-            command = [RELEASE / "wakashu-function", "serve", "--port", "0", STORE]
+            command = [PROGRAMS / "wakashu-function", "serve", "--port", "0", STORE]
             times.append(start_to_answer(command, request, environment | {"AWS_ENDPOINT_URL_S3": proxied}) * 1e3)
             seen.append(counted())
     archive_bytes = archive.stat().st_size

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from . import machine
-from .machine import RELEASE, say
+from .machine import PROGRAMS, say
 
 REBUILD_BAR_PERCENT = 5.0
 PEAK_BAR_MIB = 300.0
@@ -33,7 +33,7 @@ def run(options):
     made_up(work / "large", large, 1024, 93)
     full = measure(f"{large:,} entries, 1024 px JPEGs, cold cache", work / "large", large, work / "cache-large")
     pictures = sorted((work / "large").glob("*/*/Picture*.jpg"))
-    stages = json.loads(machine.run(RELEASE / "examples/picture_stages", *pictures[:20], capture_output=True).stdout)
+    stages = json.loads(machine.run(PROGRAMS / "examples/picture_stages", *pictures[:20], capture_output=True).stdout)
     made_up(work / "large", large + 1, 1024, 93)
     new = measure(f"{large + 1:,} entries, one of them new", work / "large", large + 1, work / "cache-large")
 
@@ -54,7 +54,7 @@ def run(options):
 
 
 def made_up(folder, entries, edge_px, quality):
-    machine.run(RELEASE / "examples/synthetic_collection", folder, entries, edge_px, quality,
+    machine.run(PROGRAMS / "examples/synthetic_collection", folder, entries, edge_px, quality,
                 stderr=subprocess.DEVNULL)
 
 
@@ -62,7 +62,7 @@ def build(collection, cache, *flags):
     """Builds a collection and returns what it took."""
     archive = collection.with_suffix(".wakashu")
     kept = ["--cache-dir", cache] if cache else ["--no-cache"]
-    taken = machine.timed(RELEASE / "wakashu-indexer", "build", collection, "--quiet", "--no-progress",
+    taken = machine.timed(PROGRAMS / "wakashu-indexer", "build", collection, "--quiet", "--no-progress",
                           "--output", archive, *kept, *flags)
     size = sum(file.stat().st_size for file in collection.rglob("*") if file.is_file())
     archive.unlink()

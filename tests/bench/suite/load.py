@@ -4,7 +4,7 @@ import threading
 import time
 
 from . import machine, requests
-from .machine import RELEASE, say
+from .machine import PROGRAMS, say
 from .server import floor, ours
 
 # The service level, for 10 clients on one core: each percentile at most this many times the floor's under the same load.
@@ -16,7 +16,7 @@ FLAT = 1.1
 def run(options):
     machine.need_load_generator()
     archive = options.work / "load.wakashu"
-    machine.run(RELEASE / "shapes", archive, f"1x3x{200 * 1024}", f"1x1x{20 * 1024}", "10x100x0")
+    machine.run(PROGRAMS / "shapes", archive, f"1x3x{200 * 1024}", f"1x1x{20 * 1024}", "10x100x0")
     asked = [requests.ranking("legacy", "第2回", "1"), requests.tools_list("legacy"),
              requests.search("legacy", "紅葉踏み分け"), requests.ranking("legacy", "第1回", "1-3")]
     request = requests.mixed(asked)

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[3]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
 # A folder of programs to measure instead of those of this tree, such as the ones of an earlier commit.
 GIVEN = os.environ.get("WAKASHU_PROGRAMS")
-RELEASE = Path(GIVEN).absolute() if GIVEN else TARGET / "release"
+PROGRAMS = Path(GIVEN).absolute() if GIVEN else TARGET / "dist"
 PEERS = TARGET / "peers"
 
 # The server has the first core, the load generator the second.
@@ -77,12 +77,14 @@ def need_load_generator():
 
 
 def build():
-    """Builds everything that is measured, optimised; nothing is done when it is up to date, or programs are given."""
+    """Builds everything that is measured, as it ships; nothing is done when it is up to date, or programs are given."""
     if GIVEN:
         return
-    run("cargo", "build", "--quiet", "--release", "--workspace", "--bins")
+    # Not the whole workspace: the tests' drills are no part of what ships.
+    run("cargo", "build", "--quiet", "--profile", "dist", "--package", "wakashu-function", "--package", "wakashu-indexer",
+        "--package", "wakashu-bench", "--bins")
     # By themselves and without buckets: with what examples need besides, cargo would build the AWS crates once more.
-    run("cargo", "build", "--quiet", "--release", "--package", "wakashu-indexer", "--no-default-features",
+    run("cargo", "build", "--quiet", "--profile", "dist", "--package", "wakashu-indexer", "--no-default-features",
         "--example", "synthetic_collection", "--example", "picture_stages")
 
 
@@ -109,7 +111,7 @@ def install_node_peer(name):
 
 def describe():
     """Returns the machine, the versions and the state of the tree the programs are from."""
-    tree = output_of("git", "-C", RELEASE, "rev-parse", "--show-toplevel") if GIVEN else ROOT
+    tree = output_of("git", "-C", PROGRAMS, "rev-parse", "--show-toplevel") if GIVEN else ROOT
     models = [line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
               if line.startswith(("model name", "Model"))]
     memory = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal"))

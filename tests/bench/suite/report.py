@@ -1,8 +1,7 @@
-"""Turns the figures into docs/benchmarks.md, charts, and the README's chapter."""
+"""Turns the figures into docs/benchmarks.md and its charts."""
 
 from . import chart, cold, instructions, warm
 
-START, END = "<!-- benchmarks -->", "<!-- /benchmarks -->"
 PEER_TITLES = {
     "node-original": "Node, Express, official SDK, files read per call",
     "rmcp-memory": "rmcp (official Rust SDK), everything in memory",
@@ -105,8 +104,8 @@ def scale_section(figures):
             f"when nothing of the archive was in memory, the system's read-ahead included ({figures['read_ahead_kib'] or '?'} KiB at a time "
             "here); *first answer* is from starting the program "
             "to a ranking, with everything in memory. *Warm* is a ranking of three entries, 10 clients, over that of 30 entries; "
-            "*anywhere* asks for another round each time, so that most pages are met, and checked, for the first "
-            "time. Search is CPU time and, in parentheses, the p50 of one client: for a word that no poem has, and for one that many have.\n\n")
+            "*anywhere* asks for another round each time, so that most pages and pictures are read from the file and checked: "
+            "a miss costs one read and one hash. Search is CPU time and, in parentheses, the p50 of one client: for a word that no poem has, and for one that many have.\n\n")
     text += table(
         ["entries", "archive", "written in s", "peak MiB", "read on open", "first answer ms", "warm CPU µs", "× 30 entries",
          "anywhere CPU µs", "search, no hit, ms", "search, many hits, ms"],
@@ -135,11 +134,16 @@ def start_section(figures):
 
 
 def memory_section(figures):
-    return table(["archive", "entries", "fresh, anonymous", "after load, anonymous", "after load, mapped file", "answers"],
-                 [[size(figures["archive_bytes"]), f"{figures['entries']:,}", size(figures["fresh_kib"]["anonymous"] * 1024),
-                   size(figures["after_kib"]["anonymous"] * 1024), size(figures["after_kib"]["file"] * 1024),
-                   f"{figures['load']['requests']:,}"]]) + (
-        "\nThe mapped file is the archive itself in the system's page cache: it goes when others need the memory.\n")
+    columns = ["archive", "entries", "fresh", "after load", "answers"]
+    row = [size(figures["archive_bytes"]), f"{figures['entries']:,}", size(figures["fresh_kib"]["anonymous"] * 1024),
+           size(figures["after_kib"]["anonymous"] * 1024), f"{figures['load']['requests']:,}"]
+    # Figures from when files were mapped know nothing of columns.
+    if "searched_kib" in figures:
+        columns += ["search column", "after a search"]
+        row += [size(figures["column_bytes"]), size(figures["searched_kib"]["anonymous"] * 1024)]
+    return table(columns, [row]) + (
+        "\nAnonymous memory. The cache holds 64 MiB of pages and pictures; the bar is that and 16 MB, and after the first search the length "
+        "of the column as well.\n")
 
 
 def cold_section(figures):
@@ -255,7 +259,7 @@ blocks, types and the bytes of the pictures are checked before anything is timed
 """
 
 
-def write(parts, baselines, folder, readme=None):
+def write(parts, baselines, folder):
     """Writes the report and its charts; returns the names of what was written."""
     pictures = folder / "pictures"
     pictures.mkdir(parents=True, exist_ok=True)
@@ -267,7 +271,7 @@ def write(parts, baselines, folder, readme=None):
     bars = all_bars(measured)
     if bars:
         text += "\n## Bars\n\n" + bars_table(bars)
-        text += "\nWhat is near a bar and why: [where the time of an answer goes](profile.md).\n"
+        text += "\nWhich results come close to their limit, and why, is explained in [Where the time of an answer goes](profile.md).\n"
     for name, heading, section, draw in SECTIONS:
         if name not in measured:
             continue
@@ -281,9 +285,6 @@ def write(parts, baselines, folder, readme=None):
         if "figures" not in part:
             text += f"\nNot measured: {name} ({part['failed']}).\n"
     (folder / "benchmarks.md").write_text(text)
-    if readme and START in readme.read_text() and "warm" in measured and not any(
-            part.get("quick") for part in measured.values()):
-        write_chapter(readme, measured)
 
 
 def machine_section(measured):
@@ -301,27 +302,3 @@ def machine_section(measured):
                  f"{system}; {rustc}; Node {node or 'missing'}; wrk {wrk}; load of the machine before each part "
                  f"{min(loads)}–{max(loads)}\n")
     return text
-
-
-def write_chapter(readme, measured):
-    """Fills the README's chapter between its marks."""
-    figures = measured["warm"]["figures"]
-    rows = []
-    for case in warm.BARS:
-        row = next(row for row in figures["rows"] if (row["case"], row["era"], row["clients"]) == (case, "legacy", 10))
-        peers = {peer["peer"]: f"{peer['ours']['ratio']:.1f} ×" for peer in figures["peers"] if peer["case"] == case}
-        rows.append([warm.TITLES[case], f"{row['ours']['ratio']:.2f} ×", peers.get("rmcp-memory", "–"),
-                     peers.get("node-original", "–"), number(row["ours"]["requests_per_second"], 0)])
-    missed = [bar for bar in all_bars(measured) if not held(bar)]
-    bars = "All bars hold." if not missed else f"{len(missed)} of {len(all_bars(measured))} bars are missed; the report says which."
-    chapter = (
-        "![CPU time per request as a multiple of the floor: wakashu beside a server on the official Rust SDK and the original in "
-        "Node](docs/pictures/benchmarks-warm.svg)\n\n"
-        "CPU time per request over the *floor*, hyper sending prepared bytes of the same size; 10 clients, one core:\n\n"
-        + table(["", "wakashu", "rmcp, in memory", "Node, original design", "wakashu, req/s"], rows)
-        + f"\n{bars} Latency, scale, starts, memory, the indexer, machine and versions: "
-        "[docs/benchmarks.md](docs/benchmarks.md), all measured by `tests/bench/run`.\n")
-    text = readme.read_text()
-    before, rest = text.split(START, 1)
-    _, after = rest.split(END, 1)
-    readme.write_text(f"{before}{START}\n{chapter}{END}{after}")

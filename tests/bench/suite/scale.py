@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from . import machine, requests
-from .machine import RELEASE, say
+from .machine import PROGRAMS, say
 from .server import ours, paired
 from .start import start_to_answer
 
@@ -52,14 +52,14 @@ def run(options):
 
 def write(archive, rounds, entries):
     """Has the archive written: the writer alone, without a folder to read or pictures to encode."""
-    taken = machine.timed(RELEASE / "shapes", archive, f"{rounds}x{entries}x{PICTURE_BYTES}")
+    taken = machine.timed(PROGRAMS / "shapes", archive, f"{rounds}x{entries}x{PICTURE_BYTES}")
     return {"archive_bytes": archive.stat().st_size, "write": taken}
 
 
 def opening(archive, rounds):
     """Measures the start: the time when everything is in memory, and what is read from the disk when nothing is."""
     request = requests.ranking("legacy", f"第{(rounds + 1) // 2}回", "1-3")
-    command = [RELEASE / "wakashu-function", "serve", "--port", "0", archive]
+    command = [PROGRAMS / "wakashu-function", "serve", "--port", "0", archive]
     times = [start_to_answer(command, request) for _ in range(7)]
     # The program itself is in memory now, so only the archive is counted.
     forget(archive)

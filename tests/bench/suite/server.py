@@ -11,7 +11,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from .machine import CLIENT_CORE, RELEASE, SERVER_CORE
+from .machine import CLIENT_CORE, PROGRAMS, SERVER_CORE
 
 # Reads what wrk measured in a form that needs no guessing.
 WRK_REPORT = """
@@ -115,11 +115,11 @@ class Server:
 
 
 def ours(archive, **more):
-    return Server(RELEASE / "wakashu-function", "serve", "--port", "0", archive, **more)
+    return Server(PROGRAMS / "wakashu-function", "serve", "--port", "0", archive, **more)
 
 
 def floor(*sizes, parse=False, **more):
-    return Server(RELEASE / "floor", *(["--parse"] if parse else []), *sizes, **more)
+    return Server(PROGRAMS / "floor", *(["--parse"] if parse else []), *sizes, **more)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import time
 import urllib.parse
 
 from . import machine, requests
-from .machine import RELEASE, say
+from .machine import PROGRAMS, say
 
 BAR = 3.0
 # 10,000 entries with pictures of 2 KiB.
@@ -36,11 +36,11 @@ def start_to_answer(command, request, environment=None):
 
 def run(options):
     archive = options.work / "start.wakashu"
-    machine.run(RELEASE / "shapes", archive, SHAPE)
+    machine.run(PROGRAMS / "shapes", archive, SHAPE)
     request = requests.ranking("legacy", "第50回", "1-3")
     commands = {
-        "hello-world": [RELEASE / "floor", "12"],
-        "ours": [RELEASE / "wakashu-function", "serve", "--port", "0", archive],
+        "hello-world": [PROGRAMS / "floor", "12"],
+        "ours": [PROGRAMS / "wakashu-function", "serve", "--port", "0", archive],
     }
     taken = {name: [] for name in commands}
     for _ in range(5 if options.quick else 40):

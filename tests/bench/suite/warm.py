@@ -4,7 +4,7 @@ import functools
 import subprocess
 
 from . import machine, requests
-from .machine import RELEASE, Skipped, say
+from .machine import PROGRAMS, Skipped, say
 from .server import Failed, Server, floor, ours, paired, running
 
 KIB = 1024
@@ -45,9 +45,9 @@ def check_picture(answer, folder):
 def run(options):
     machine.need_load_generator()
     archive, folder = options.work / "warm.wakashu", options.work / "warm"
-    machine.run(RELEASE / "shapes", archive, *SHAPES)
+    machine.run(PROGRAMS / "shapes", archive, *SHAPES)
     # Peers read pictures for every entry, so only the rounds that have some.
-    machine.run(RELEASE / "shapes", "--folder", folder, *SHAPES[:2])
+    machine.run(PROGRAMS / "shapes", "--folder", folder, *SHAPES[:2])
     rows, bars = [], []
     with ours(archive) as server:
         for name, era, request, check in cases():

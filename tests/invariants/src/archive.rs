@@ -134,13 +134,14 @@ fn check_picture(file: &[u8], picture: &ArchivedPicture) {
 fn check_keys(keys: &Keys) {
     for needle in ["の", "o", "\n"] {
         let mut next = 0;
-        keys.scan(&finder(needle), |ordinal, position| {
+        keys.scan(&finder(needle), 0..keys.len(), |ordinal, position| {
             assert!(next <= ordinal && ordinal < keys.len(), "entry {ordinal} of {}", keys.len());
             next = ordinal + 1;
             if needle != "\n" {
                 let here = keys.entry(ordinal).get(position..).unwrap_or_default();
                 assert!(here.starts_with(needle.as_bytes()), "no match at {position} of entry {ordinal}");
             }
+            true
         });
     }
     for ordinal in 0..keys.len().min(64) {

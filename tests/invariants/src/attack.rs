@@ -601,6 +601,6 @@ fn pictures() -> Vec<Attack> {
         stored("a rendition has padding inside", |bytes| bytes[5] = b'='),
         shown_as("a bomb says its size", BOMB, 60_000, 60_000, "at most 1568 on an edge"),
         shown_as("a bomb says it is small", BOMB, 1, 1, "pixels"),
-        shown_as("a picture is none", b"{\"jsonrpc\":\"2.0\"}", 1, 1, "no picture"),
+        shown_as("a picture is none", b"{\"jsonrpc\":\"2.0\"}", 1, 1, "not a picture"),
     ]
 }

@@ -1,18 +1,18 @@
 //! Dates and compilation periods, as curators and readers write them.
 
 use wakashu_archive::{Date, Period};
-use wakashu_indexer::walk::{Read, parse_period_file, parse_period_map};
+use wakashu_indexer::walk::{Fault, parse_period_file, parse_period_map};
 
 /// Reads bytes as a date, as a round's `編纂時期.json` and as that of a whole collection.
 pub fn date(bytes: &[u8]) {
     if let Ok(period) = Period::parse(&String::from_utf8_lossy(bytes)) {
         check(period);
     }
-    let Read { value, errors, .. } = parse_period_file(bytes);
-    assert_eq!(value.is_none(), !errors.is_empty(), "a period, or what is wrong with it");
-    value.into_iter().for_each(check);
-    let Read { value, .. } = parse_period_map(bytes);
-    for (_, period) in value {
+    let parsed = parse_period_file(bytes);
+    let is_refused = parsed.faults.iter().any(Fault::is_error);
+    assert_eq!(parsed.value.is_none(), is_refused, "a period, or what is wrong with it");
+    parsed.value.into_iter().for_each(check);
+    for (_, period) in parse_period_map(bytes).value {
         check(period);
     }
 }

@@ -3,21 +3,24 @@
 use bytes::Bytes;
 use serde_json::json;
 use wakashu_archive::{Archive, ContentHash, EntryDraft, MAX_ENTRY_TEXT_BYTES, RoundDraft, Writer, unescape};
-use wakashu_indexer::walk::parse_text_data;
+use wakashu_indexer::walk::{Fault, parse_text_data};
 
 const RANK: u32 = 12;
 
 /// Reads bytes as the words of an entry.
 pub fn text_data(bytes: &[u8]) {
-    let draft = match parse_text_data(bytes, RANK) {
-        Ok(draft) => draft,
-        Err(faults) => {
-            assert!(!faults.is_empty(), "a file is refused for a reason");
-            assert!(faults.iter().all(|fault| !fault.message.is_empty() && !fault.hint.is_empty()));
-            return;
+    let parsed = parse_text_data(bytes, RANK);
+    for fault in &parsed.faults {
+        for said in [&fault.wording.en, &fault.wording.ja] {
+            assert!(!said.message.is_empty() && said.hint.as_ref().is_some_and(|hint| !hint.is_empty()));
         }
+    }
+    let Some(draft) = parsed.value else {
+        assert!(parsed.faults.iter().any(Fault::is_error), "a file is refused for a reason");
+        return;
     };
-    let again = parse_text_data(written(&draft).as_bytes(), RANK).expect("what was read can be written");
+    let again =
+        parse_text_data(written(&draft).as_bytes(), RANK).value.expect("what was read can be written");
     assert_eq!(format!("{again:?}"), format!("{draft:?}"));
     is_stored(&draft);
 }

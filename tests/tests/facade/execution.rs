@@ -1,81 +1,96 @@
-//! Time limits, places and the queue.
+//! Time limits, places and the queue. Calls stand at a gate, so that nothing depends on how fast they come.
 
-use std::time::{Duration, Instant};
+use std::sync::mpsc::channel;
 
 use serde_json::json;
-use wakashu_tests::{Connection, HttpRequest, Server, legacy, modern};
+use wakashu_tests::{
+    CallGate, Collection, Connection, HttpRequest, Reply, Server, legacy, modern, wait_until,
+};
 
-use crate::{arguments, call, check_failure, serve};
+use super::{arguments, call, check_failure, serve};
+
+/// Longer than any test waits for an answer.
+const FOREVER: (&str, &str) = ("WAKASHU_TOOL_TIMEOUT_MS", "300000");
+
+/// Serves the collection under these settings; every call stops at the gate.
+fn serve_gated(settings: &[(&str, &str)]) -> (CallGate, Server, Collection) {
+    let gate = CallGate::default();
+    let (server, collection) = serve(&[&[("WAKASHU_DRILL", gate.setting().as_str())], settings].concat());
+    (gate, server, collection)
+}
+
+fn status() -> HttpRequest {
+    call("index_status", &json!({}), &json!({}))
+}
 
 /// Sends a call and leaves the answer for later.
 fn begin(server: &Server) -> Connection {
     let mut connection = server.connect();
-    connection.send(&call("index_status", &json!({}), &json!({})).bytes()).unwrap();
-    // Long enough to have arrived, short against the two seconds a slow tool takes.
-    std::thread::sleep(Duration::from_millis(150));
+    connection.send(&status().bytes()).unwrap();
     connection
 }
 
 #[test]
 fn a_caller_may_ask_for_less_time_but_not_for_more() {
-    let (server, _collection) = serve(&[("WAKASHU_DRILL", "slow"), ("WAKASHU_TOOL_TIMEOUT_MS", "500")]);
-    for (milliseconds, least, most) in [(20, 20, 450), (3_600_000, 500, 1_900)] {
-        let started = Instant::now();
-        let options = json!({ "timeoutMs": milliseconds });
+    for (limit, asked) in [("300000", 20), ("20", 3_600_000)] {
+        let (_gate, server, _collection) = serve_gated(&[("WAKASHU_TOOL_TIMEOUT_MS", limit)]);
+        let options = json!({ "timeoutMs": asked });
         let reply = server.send(&call("get_poem", &arguments("get_poem"), &options));
         check_failure(&reply, 408, "TIMEOUT");
-        let took = started.elapsed().as_millis();
-        assert!((least..most).contains(&took), "{milliseconds}: {took}");
     }
-    let (server, _collection) = serve(&[("WAKASHU_DRILL", "slow")]);
-    assert_eq!(server.send(&call("list_rounds", &json!({}), &json!({}))).status, 200, "two seconds are fine");
 }
 
 #[test]
 fn calls_wait_their_turn_until_too_many_do() {
-    let settings = [("WAKASHU_DRILL", "slow"), ("WAKASHU_CONCURRENCY", "1"), ("WAKASHU_QUEUE", "1")];
-    let (server, _collection) = serve(&settings);
-    let started = Instant::now();
+    let settings = [("WAKASHU_CONCURRENCY", "1"), ("WAKASHU_QUEUE", "1"), FOREVER];
+    let (gate, server, _collection) = serve_gated(&settings);
     let mut first = begin(&server);
-    let mut second = begin(&server);
-    let third = server.send(&call("index_status", &json!({}), &json!({})));
-    let failure = check_failure(&third, 429, "RATE_LIMIT_EXCEEDED");
-    assert_eq!(third.header("retry-after"), Some("1"));
+    let held = gate.next();
+    // Of two more one waits for its turn and the other is turned away, whichever of them comes first.
+    let (answered, answers) = channel::<Reply>();
+    for mut connection in [begin(&server), begin(&server)] {
+        let answered = answered.clone();
+        std::thread::spawn(move || answered.send(connection.receive().unwrap()));
+    }
+    drop(answered);
+    let refused = answers.recv().unwrap();
+    let failure = check_failure(&refused, 429, "RATE_LIMIT_EXCEEDED");
+    assert_eq!(refused.header("retry-after"), Some("1"));
     assert_eq!(failure["details"], json!({ "retryAfterSeconds": 1 }));
-    assert!(started.elapsed() < Duration::from_millis(1_900), "turned away at once");
     let over_mcp = server.send(&wakashu_tests::call("index_status", &json!({})));
     assert!(over_mcp.is_tool_error() && over_mcp.texts()[0].contains("多すぎます"));
+    drop(held);
     assert_eq!(first.receive().unwrap().status, 200);
-    assert_eq!(second.receive().unwrap().status, 200);
-    assert!(started.elapsed() >= Duration::from_secs(4), "one after the other");
+    drop(gate.next());
+    assert_eq!(answers.recv().unwrap().status, 200);
 }
 
 #[test]
 fn waiting_counts_towards_the_time_limit() {
-    let settings = [("WAKASHU_DRILL", "slow"), ("WAKASHU_CONCURRENCY", "1")];
-    let (server, _collection) = serve(&settings);
+    let (gate, server, _collection) = serve_gated(&[("WAKASHU_CONCURRENCY", "1"), FOREVER]);
     let _busy = begin(&server);
-    let reply = server.send(&call("index_status", &json!({}), &json!({ "timeoutMs": 100 })));
+    let _held = gate.next();
+    let reply = server.send(&call("index_status", &json!({}), &json!({ "timeoutMs": 20 })));
     check_failure(&reply, 408, "TIMEOUT");
 }
 
 #[test]
-fn who_hangs_up_frees_the_place_when_the_call_ends() {
-    let settings = [("WAKASHU_DRILL", "slow"), ("WAKASHU_CONCURRENCY", "1"), ("WAKASHU_QUEUE", "0")];
-    let (server, _collection) = serve(&settings);
+fn a_client_that_hangs_up_frees_the_place_when_the_call_ends() {
+    let settings = [("WAKASHU_CONCURRENCY", "1"), ("WAKASHU_QUEUE", "0"), FOREVER];
+    let (gate, server, _collection) = serve_gated(&settings);
     let busy = begin(&server);
-    let refused = server.send(&call("index_status", &json!({}), &json!({})));
-    check_failure(&refused, 429, "RATE_LIMIT_EXCEEDED");
-    // It may only have said that it will send no more. A call's own time is short.
+    let held = gate.next();
+    check_failure(&server.send(&status()), 429, "RATE_LIMIT_EXCEEDED");
+    // It may only have said that it will send no more, so the call goes on to its end.
     drop(busy);
-    std::thread::sleep(Duration::from_millis(2_200));
-    assert_eq!(server.send(&call("index_status", &json!({}), &json!({}))).status, 200);
+    drop((held, gate));
+    wait_until("the place is free", || server.send(&status()).status == 200);
 }
 
 /// Only tools had a time limit once: a slow bucket held a resource up for minutes.
 #[test]
 fn whatever_reads_the_archive_has_a_time_limit() {
-    let (server, _collection) = serve(&[("WAKASHU_DRILL", "slow"), ("WAKASHU_TOOL_TIMEOUT_MS", "30")]);
+    let (_gate, server, _collection) = serve_gated(&[("WAKASHU_TOOL_TIMEOUT_MS", "30")]);
     let resource = json!({ "uri": "wakashu://rounds/1/1" });
     let prompt = json!({ "name": "present_round", "arguments": { "round": "1" } });
     for request in [

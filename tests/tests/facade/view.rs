@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use wakashu_archive::EntryDraft;
 use wakashu_tests::{Collection, HttpRequest, Pictures, Server, legacy, picture_bytes, poem};
 
-use crate::{TOOLS, arguments, call, check_failure, post, serve};
+use super::{TOOLS, arguments, call, check_failure, post, serve};
 
 fn names(list: &Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect()
@@ -169,6 +169,7 @@ fn raw_entries_are_the_curators_own_words() {
     assert_eq!(whole["round"], "第2回");
     let missing = json!([{ "first": 1, "last": 1 }, { "first": 3, "last": 3 }, { "first": 5, "last": 5 }]);
     assert_eq!(whole["missing"], missing);
+    assert!(whole["note"].as_str().unwrap().contains("1位、3位、5位"), "what the text says: {whole}");
     let [pictured, plain] = whole["entries"].as_array().unwrap().as_slice() else { panic!("{whole}") };
     assert_eq!(
         plain,
@@ -176,6 +177,7 @@ fn raw_entries_are_the_curators_own_words() {
             "round": "第2回", "rank": 4, "account": "@poet4", "poem": "4番目の歌\n風の音にぞ「驚かれぬる」",
             "honka": ["https://example.org/a", "https://example.org/b"], "prompt": "a picture of poem 4",
             "extras": { "季語 \"春\"": "桜\\梅" }, "yomi": "よみ\n", "picture": null,
+            "uri": "wakashu://rounds/%E7%AC%AC2%E5%9B%9E/4",
         })
     );
     let picture = &pictured["picture"];
@@ -232,21 +234,76 @@ fn malformed_calls_name_the_field() {
 fn the_openapi_document_speaks_of_every_tool() {
     let (server, _collection) = serve(&[]);
     let document = server.get("/v1/openapi.json").json();
-    assert_eq!(document["openapi"], "3.1.0");
+    assert_eq!((&document["openapi"], &document["info"]["title"]), (&json!("3.0.3"), &json!("wakashu")));
+    assert!(document["info"]["description"].as_str().unwrap().contains("試しの和歌集"));
     assert!(document.get("security").is_none());
     let schemas = document["components"]["schemas"].as_object().unwrap();
     for tool in TOOLS {
         let shown = server.get(&format!("/v1/tools/{tool}")).json();
         let call = &schemas[&format!("Call_{tool}")];
         assert_eq!(call["properties"]["parameters"], shown["inputSchema"], "{tool}");
-        assert_eq!(schemas[&format!("Data_{tool}")], shown["dataSchema"], "{tool}");
+        assert_eq!(schemas[&format!("Data_{tool}")], in_openapi(shown["dataSchema"].clone()), "{tool}");
     }
+    assert_eq!(untidy(&document["components"]["schemas"], "schemas"), Vec::<String>::new());
+    assert!(schemas.keys().all(|name| name.is_ascii()));
     // Every reference leads somewhere.
     let text = document.to_string();
     for reference in text.split("\"#/components/schemas/").skip(1) {
         let name = reference.split('"').next().unwrap();
         assert!(schemas.contains_key(name), "{name}");
     }
+}
+
+/// Returns a schema as OpenAPI 3.0 writes it, where only `null` is written differently.
+fn in_openapi(mut schema: Value) -> Value {
+    if let Some([kind, Value::String(null)]) = schema["type"].as_array().map(Vec::as_slice)
+        && null == "null"
+    {
+        schema["type"] = kind.clone();
+        schema["nullable"] = json!(true);
+    }
+    match schema {
+        Value::Object(members) => {
+            members.into_iter().map(|(name, value)| (name, in_openapi_if_any(value))).collect()
+        }
+        other => other,
+    }
+}
+
+fn in_openapi_if_any(value: Value) -> Value {
+    if value.is_object() { in_openapi(value) } else { value }
+}
+
+/// Returns what generators stumble over: shapes without a type, objects that say nothing of their fields, words of 3.1.
+fn untidy(schema: &Value, place: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let Some(members) = schema.as_object() else { return found };
+    let is_shape = !place.ends_with("properties") && place != "schemas" && !place.ends_with("mapping");
+    if is_shape {
+        let by_others =
+            ["$ref", "oneOf", "anyOf", "propertyName"].iter().any(|word| members.contains_key(*word));
+        if !by_others && !members.get("type").is_some_and(Value::is_string) {
+            found.push(format!("{place}: no type"));
+        }
+        let says_fields = members.contains_key("properties") || members.contains_key("additionalProperties");
+        if members.get("type") == Some(&json!("object")) && !says_fields {
+            found.push(format!("{place}: an object of nothing"));
+        }
+        for word in ["const", "title", "examples", "prefixItems", "$defs", "if"] {
+            if members.contains_key(word) {
+                found.push(format!("{place}: {word}"));
+            }
+        }
+    }
+    for (name, member) in members {
+        let place = format!("{place}.{name}");
+        match member {
+            Value::Object(_) if !(is_shape && name == "default") => found.extend(untidy(member, &place)),
+            Value::Array(items) => found.extend(items.iter().flat_map(|item| untidy(item, &place))),
+            _ => {}
+        }
+    }
+    found
 }
 
 #[test]

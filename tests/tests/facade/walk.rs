@@ -2,14 +2,15 @@
 
 use wakashu_tests::HttpRequest;
 
-use crate::serve;
+use super::serve;
 
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"];
 
 /// Every path there is, with its methods as `Allow` names them.
-const LISTED: [(&str, &str); 12] = [
+const LISTED: [(&str, &str); 13] = [
     ("/", "GET, HEAD"),
     ("/health", "GET, HEAD"),
+    ("/metrics", "GET, HEAD"),
     ("/mcp", "POST"),
     ("/pictures/%E7%AC%AC1%E5%9B%9E/1", "GET, HEAD"),
     ("/pictures/none/1", "GET, HEAD"),
@@ -27,7 +28,7 @@ const UNLISTED: [&str; 33] = [
     "/favicon.ico",
     "/robots.txt",
     "/healthz",
-    "/metrics",
+    "/metrics/",
     "/status",
     "/debug",
     "/.well-known/oauth-authorization-server",

@@ -127,7 +127,41 @@ fn a_blank_style_is_no_style() {
         let arguments = json!({ "round": "第1回", "style": style });
         let prompt = json!({ "name": "present_round", "arguments": arguments });
         let text = server.send(&legacy("prompts/get", &prompt)).result()["messages"].to_string();
-        assert_eq!(text.contains("調子は"), expected, "{style:?}: {text}");
+        assert_eq!(text.contains("文体は"), expected, "{style:?}: {text}");
+    }
+}
+
+/// A prompt's argument was called `round` once, unlike that of the tools; clients may have kept it.
+#[test]
+fn prompts_take_the_title_of_a_round_as_tools_do_and_under_its_old_name() {
+    let server = server();
+    let get = |arguments: Value| {
+        server.send(&legacy("prompts/get", &json!({ "name": "compare_poems", "arguments": arguments })))
+    };
+    let asked = get(json!({ "round_title": "第1回", "rank": "1位", "other_rank": "二位" })).result();
+    assert!(asked["messages"][0]["content"]["text"].as_str().unwrap().contains("第1回\n2位："), "{asked}");
+    for old in [
+        json!({ "round": "第1回", "rank": "1", "other_rank": "2" }),
+        json!({ "round": "第1回", "round_title": " ", "rank": "1", "other_rank": "2" }),
+        json!({ "round": "番外編", "round_title": "第1回", "rank": "1", "other_rank": "2" }),
+    ] {
+        assert_eq!(get(old.clone()).result(), asked, "{old}");
+    }
+    let missing = get(json!({ "rank": "1", "other_rank": "2" })).json();
+    assert_eq!(missing["error"]["message"], "the argument `round_title` is required");
+    let complete = |argument: &str, value: &str, chosen: Value| {
+        let params = json!({
+            "ref": { "type": "ref/prompt", "name": "compare_poems" },
+            "argument": { "name": argument, "value": value }, "context": { "arguments": chosen },
+        });
+        server.send(&legacy("completion/complete", &params)).result()["completion"]["values"].clone()
+    };
+    for name in ["round_title", "round"] {
+        assert_eq!(complete(name, "番", json!({})), json!(["番外編"]), "{name}");
+        let ranks = complete("rank", "", json!({ name: "第1回" }));
+        assert!(ranks.as_array().unwrap().len() > 2, "{name}: {ranks}");
+        let other = complete("other_rank", "", json!({ name: "第1回", "other_round": "番外編" }));
+        assert_ne!(other, ranks, "{name}");
     }
 }
 

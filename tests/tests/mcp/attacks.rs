@@ -29,7 +29,7 @@ fn every_crafted_archive_is_refused_with_a_sentence_and_the_server_goes_on() {
             Reach::Page => {
                 assert!(!first.is_tool_error() && first.pictures().is_empty(), "{name}");
                 assert!(
-                    shown.contains("1位：@a") && shown.contains("画像は読み出せませんでした"),
+                    shown.contains("1位：@a") && shown.contains("画像だけを読み込めませんでした"),
                     "{name}: {shown}"
                 );
             }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use wakashu_tests::{Stdio, call, legacy_body, modern_body, post};
 
-use crate::fixture;
+use super::fixture;
 
 #[test]
 fn an_id_has_256_bytes_at_most() {

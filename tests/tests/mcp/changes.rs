@@ -1,14 +1,14 @@
 //! A replaced archive: served soon, told to those who listen, and never a reason to stop.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use wakashu_tests::{
-    Collection, Connection, LEGACY, Server, Stdio, call, legacy_body, modern, modern_body, poem,
+    CallGate, Collection, Connection, LEGACY, Server, Stdio, call, legacy_body, modern, modern_body, poem,
+    wait_until,
 };
 
-use crate::fixture;
+use super::fixture;
 
 /// The shortest interval there is.
 const EVERY_SECOND: [(&str, &str); 1] = [("WAKASHU_REFRESH_SECONDS", "1")];
@@ -24,14 +24,6 @@ fn replace(path: &Path) {
     let beside = path.with_extension("next");
     std::fs::copy(other.write(), &beside).unwrap();
     std::fs::rename(beside, path).unwrap();
-}
-
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < Duration::from_secs(15), "{what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 fn title(server: &Server) -> Value {
@@ -150,18 +142,23 @@ fn a_method_is_recognised_over_stdio_however_it_is_written() {
 #[test]
 fn a_cancelled_request_over_stdio_is_not_answered() {
     let collection = fixture::collection();
-    let mut stdio = Stdio::start_with(Some(&collection.write()), &[("WAKASHU_DRILL", "slow")]);
+    let gate = CallGate::default();
+    let mut stdio = Stdio::start_with(Some(&collection.write()), &[("WAKASHU_DRILL", &gate.setting())]);
     let mut slow = legacy_body("tools/call", &json!({ "name": "index_status" }));
     slow["id"] = json!("x");
     stdio.send(slow.to_string());
+    let held = gate.next();
     stdio.send(
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "x" } })
             .to_string(),
     );
     let _ = stdio.log_with(r#""status":499,"error":"CANCELLED""#);
+    held.wait_until_given_up();
     // One that came later is answered, and nothing else.
     slow["id"] = json!("y");
-    assert_eq!(stdio.ask(&slow)["id"], "y");
+    stdio.send(slow.to_string());
+    drop(gate.next());
+    assert_eq!(stdio.receive().unwrap()["id"], "y");
     stdio.end_input();
     assert!(stdio.receive().is_none());
     assert!(stdio.wait().success());

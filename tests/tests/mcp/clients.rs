@@ -56,7 +56,7 @@ async fn use_everything(client: &Client, is_modern: bool) {
     read_every_resource(client, is_modern).await;
     get_every_prompt(client).await;
 
-    let titles = client.complete_prompt_simple("present_round", "round", "第").await.unwrap();
+    let titles = client.complete_prompt_simple("present_round", "round_title", "第").await.unwrap();
     assert_eq!(titles, ["第1回", "第2回", "第3回"]);
     let chosen =
         serde_json::from_value::<CompletionContext>(json!({ "arguments": { "round": "第3回" } })).unwrap();

@@ -10,7 +10,7 @@ use wakashu_archive::{
 };
 use wakashu_tests::{Collection, HttpRequest, Server, call, legacy, modern, poem};
 
-use crate::fixture::TINY;
+use super::fixture::TINY;
 
 /// Two rounds; the first has two chunks.
 fn collection() -> Collection {
@@ -116,7 +116,7 @@ fn a_damaged_picture_is_said_to_be_missing_and_its_text_stays() {
         assert_eq!(reply.pictures().len(), 2);
         let texts = reply.texts();
         assert!(
-            texts[1].starts_with("2位：") && texts[2].contains("画像は読み出せませんでした"),
+            texts[1].starts_with("2位：") && texts[2].contains("画像だけを読み込めませんでした"),
             "{texts:?}"
         );
     }

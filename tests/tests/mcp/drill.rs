@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use wakashu_tests::{LEGACY, Server, Stdio, legacy, legacy_body, modern, modern_body, post};
 
-use crate::fixture;
+use super::fixture;
 
 const DRILL: &str = "wakashu/drill";
 const ON: [(&str, &str); 1] = [("WAKASHU_DRILL", "on")];

@@ -8,7 +8,7 @@ use wakashu_tests::{
     HttpRequest, LEGACY, MODERN, Reply, Server, envelope, legacy, modern, modern_body, post,
 };
 
-use crate::fixture;
+use super::fixture;
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";

@@ -4,7 +4,7 @@
 use serde_json::json;
 use wakashu_tests::{HttpRequest, SECRETS, Server, Stdio, call, legacy_body};
 
-use crate::fixture;
+use super::fixture;
 
 #[test]
 fn every_program_under_test_runs_among_secrets() {

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use wakashu_tests::{HttpRequest, LEGACY, Server, legacy, modern, post};
 
-use crate::fixture;
+use super::fixture;
 
 /// Compares the answers to a method in both eras with what is written down.
 fn snapshot(server: &Server, name: &str, method: &str, params: &Value) {
@@ -207,17 +207,17 @@ fn resources_are_as_written_down() {
 fn prompts_are_as_written_down() {
     let (server, _collection) = fixture::serve();
     for (name, prompt, arguments) in [
-        ("prompt_present_round", "present_round", json!({ "round": "第1回", "style": "やさしく" })),
+        ("prompt_present_round", "present_round", json!({ "round_title": "第1回", "style": "やさしく" })),
         (
             "prompt_compare_poems",
             "compare_poems",
-            json!({ "round": "第1回", "rank": "1", "other_rank": "2", "other_round": "第2回" }),
+            json!({ "round_title": "第1回", "rank": "1", "other_rank": "2", "other_round": "第2回" }),
         ),
-        ("prompt_explain_honkadori", "explain_honkadori", json!({ "round": "第1回", "rank": "2" })),
-        ("prompt_missing_argument", "explain_honkadori", json!({ "round": "第1回" })),
-        ("prompt_unknown_round", "explain_honkadori", json!({ "round": "第99回", "rank": "1" })),
-        ("prompt_unknown_rank", "explain_honkadori", json!({ "round": "第1回", "rank": "9" })),
-        ("prompt_bad_rank", "explain_honkadori", json!({ "round": "第1回", "rank": "1-2" })),
+        ("prompt_explain_honkadori", "explain_honkadori", json!({ "round_title": "第1回", "rank": "2" })),
+        ("prompt_missing_argument", "explain_honkadori", json!({ "round_title": "第1回" })),
+        ("prompt_unknown_round", "explain_honkadori", json!({ "round_title": "第99回", "rank": "1" })),
+        ("prompt_unknown_rank", "explain_honkadori", json!({ "round_title": "第1回", "rank": "9" })),
+        ("prompt_bad_rank", "explain_honkadori", json!({ "round_title": "第1回", "rank": "1-2" })),
         ("prompt_unknown", "no_such", json!({})),
     ] {
         snapshot(&server, name, "prompts/get", &json!({ "name": prompt, "arguments": arguments }));
@@ -230,7 +230,7 @@ fn completions_are_as_written_down() {
     let prompt = |name: &str| json!({ "type": "ref/prompt", "name": name });
     let template = |uri: &str| json!({ "type": "ref/resource", "uri": uri });
     for (name, reference, argument, value, chosen) in [
-        ("complete_round", prompt("present_round"), "round", "第", json!({})),
+        ("complete_round", prompt("present_round"), "round_title", "第", json!({})),
         ("complete_round_anywhere", template("wakashu://rounds/{round}"), "round", "外", json!({})),
         (
             "complete_rank",

@@ -11,8 +11,8 @@ use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use wakashu_tests::{Collection, poem, program};
 
-use crate::fault_proxy::{Fault, Rule};
-use crate::store::Store;
+use super::store::Store;
+use wakashu_support::fault_proxy::{Fault, Rule};
 
 const PATIENCE: Duration = Duration::from_secs(15);
 const TOOLS: [&str; 5] = ["index_status", "list_rounds", "get_wakashu_ranking", "get_poem", "search_poems"];

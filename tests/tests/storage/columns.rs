@@ -6,8 +6,8 @@ use wakashu_archive::Span;
 use wakashu_bench::{Shape, write_archive};
 use wakashu_tests::{HttpRequest, call};
 
-use crate::load::under_load;
-use crate::store::{Store, folder, open};
+use super::load::under_load;
+use super::store::{Store, folder, open};
 
 fn search(query: &str) -> HttpRequest {
     call("search_poems", &json!({ "query": query, "limit": 1 }))
@@ -61,10 +61,11 @@ fn a_column_that_does_not_fit_is_not_fetched() {
     let column = archive.column(ColumnName::Text).unwrap();
     assert!(column.length > 1 << 20, "{}", column.length);
     let store = Store::with(&path);
-    let mut server = store.serve(&[("WAKASHU_CACHE_BYTES", "1048576")]);
+    let mut server = store.serve(&[("WAKASHU_SEARCH_BYTES", "1048576")]);
     let reply = server.send(&search("花"));
-    assert!(reply.is_tool_error() && reply.texts()[0].contains("データを読み出せませんでした"));
-    assert!(server.log_with("WAKASHU_CACHE_BYTES must be at least").contains(&column.length.to_string()));
+    let what_to_set = format!("WAKASHU_SEARCH_BYTES を {} 以上に", column.length);
+    assert!(reply.is_tool_error() && reply.texts()[0].contains(&what_to_set), "{}", reply.text());
+    assert!(server.log_with("WAKASHU_SEARCH_BYTES must be at least").contains(&column.length.to_string()));
     assert!(store.archive_reads().iter().all(|one| one.range.as_deref() != Some(&range(column.span()))));
     assert!(!server.send(&search("honka:wikisource")).is_tool_error(), "a smaller one fits");
     assert!(!server.send(&call("get_wakashu_ranking", &json!({ "round_title": "1" }))).is_tool_error());

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use wakashu_bench::{Shape, write_archive};
 use wakashu_tests::call;
 
-use crate::fault_proxy::{Fault, Rule, in_sequence};
-use crate::load::is_long;
-use crate::store::{Store, folder, open};
+use super::load::is_long;
+use super::store::{Store, folder, open};
+use wakashu_support::fault_proxy::{Fault, Rule, in_sequence};
 
 /// What may be read besides what is named: nothing today, but a reader may round up.
 const SLACK_BYTES: u64 = 4 << 10;

@@ -1,7 +1,7 @@
 //! The bucket or web host goes away under load: what is at hand is served on, the rest says so soon, and then all is well again.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -9,21 +9,32 @@ use tempfile::TempDir;
 use wakashu_bench::{Shape, write_archive};
 use wakashu_tests::{HttpRequest, Reply, Server, call, legacy};
 
-use crate::fault_proxy::{Fault, Rule};
-use crate::load::{Client, length, under_load};
-use crate::store::{Store, folder};
+use super::load::{Client, length, under_load};
+use super::store::{Store, folder, open};
+use wakashu_support::fault_proxy::{Fault, Rule};
 
-/// How long anybody waits for an answer that cannot be given. Reads are given up after 8 s, whoever waits for
-/// another's read after 9 s; the rest is for a busy machine.
-const LONGEST_WAIT: Duration = Duration::from_secs(12);
+/// How long anybody waits for an answer that cannot be given. Reads are given up after 8 s, a request that waits for
+/// another's read after 9 s; one that begins a read behind another's would take twice as long.
+const LONGEST_WAIT: Duration = Duration::from_secs(16);
 
 /// How soon a server notices, or recovers: it looks every second.
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_secs(30);
 
 /// What the clients can count on.
 const UP: u8 = 0;
 const DOWN: u8 = 1;
 const UP_AGAIN: u8 = 2;
+
+/// Which clients have come how far, a bit each.
+#[derive(Debug, Default)]
+struct Progress {
+    phase: AtomicU8,
+    refused: AtomicUsize,
+    fetched: AtomicUsize,
+}
+
+/// The clients that ask for what is not at hand.
+const ASKING_FOR_MORE: usize = 0b10_1010_1010;
 
 /// Ten pages; the first is asked for before the bucket goes.
 fn archive() -> (TempDir, PathBuf) {
@@ -69,7 +80,8 @@ struct Seen {
 }
 
 /// Half of the clients ask for what is at hand, half for what is not.
-fn watch(mut client: Client<'_>, phase: &AtomicU8) -> Seen {
+fn watch(mut client: Client<'_>, progress: &Progress) -> Seen {
+    let (phase, own) = (&progress.phase, 1 << client.number);
     let mut seen = Seen::default();
     while client.goes_on() {
         let before = phase.load(Ordering::SeqCst);
@@ -87,10 +99,12 @@ fn watch(mut client: Client<'_>, phase: &AtomicU8) -> Seen {
         } else if is_whole(&reply) {
             assert!(!stayed || before == UP_AGAIN, "where from?");
             seen.fetched += 1;
+            progress.fetched.fetch_or(own, Ordering::SeqCst);
         } else {
             assert!(says_sorry(&reply), "{}", reply.text());
             seen.refused += 1;
             seen.longest_refusal = seen.longest_refusal.max(took);
+            progress.refused.fetch_or(own, Ordering::SeqCst);
         }
     }
     seen
@@ -109,24 +123,26 @@ fn without_its_web_host_answers_go_on_or_fail_clearly_and_come_back() {
 fn go_away_and_come_back(store: &Store) {
     let server = store.serve(&[]);
     assert!(is_whole(&server.send(&ranking(1))), "the first page is at hand from here on");
-    let phase = AtomicU8::new(UP);
+    let progress = Progress::default();
     let mut recovery = Duration::ZERO;
     let seen = under_load(
         &server,
-        |client| watch(client, &phase),
+        |client| watch(client, &progress),
         || {
-            std::thread::sleep(Duration::from_millis(300));
             store.proxy.inject(Rule::always(Fault::Drop));
-            phase.store(DOWN, Ordering::SeqCst);
+            progress.phase.store(DOWN, Ordering::SeqCst);
             let begun = Instant::now();
             wait_until("it is noticed", || status(&server)["stale"] == true);
-            std::thread::sleep(length(2, 10).saturating_sub(begun.elapsed()));
+            wait_until("everybody is refused", || progress.refused.load(Ordering::SeqCst) == ASKING_FOR_MORE);
+            std::thread::sleep(length(0, 10).saturating_sub(begun.elapsed()));
             assert_eq!(status(&server)["state"], "READY");
-            phase.store(UP_AGAIN, Ordering::SeqCst);
+            progress.phase.store(UP_AGAIN, Ordering::SeqCst);
             store.proxy.heal();
             recovery = wait_until("it is fresh again", || status(&server)["stale"] == false);
             wait_until("new pages come", || is_whole(&server.send(&ranking(300))));
-            std::thread::sleep(Duration::from_millis(500));
+            wait_until("everybody is answered", || {
+                progress.fetched.load(Ordering::SeqCst) == ASKING_FOR_MORE
+            });
         },
     );
     let sum = |of: fn(&Seen) -> usize| seen.iter().map(of).sum::<usize>();
@@ -159,7 +175,7 @@ fn fall_silent(store: &Store) {
     let server = store.serve(&[]);
     assert!(is_whole(&server.send(&ranking(1))));
     store.proxy.inject(Rule::always(Fault::Delay(Duration::from_mins(10))));
-    // All want the same page, and so wait for one read; whoever came later must not begin another one behind it.
+    // All want the same page, and so wait for one read; a later request must not begin another one behind it.
     let seen = under_load(
         &server,
         |mut client| match client.number {
@@ -188,4 +204,72 @@ fn fall_silent(store: &Store) {
     assert!(longest < LONGEST_WAIT, "{longest:?}");
     store.proxy.heal();
     wait_until("it recovers", || is_whole(&server.send(&ranking(40))));
+}
+
+/// Without a newer version, and without waiting for the next look.
+const NEVER: (&str, &str) = ("WAKASHU_REFRESH_SECONDS", "86400");
+
+#[test]
+fn an_archive_damaged_on_its_way_at_the_start_is_asked_for_again() {
+    let (_folder, path) = archive();
+    let (opened, whole) = open(&path);
+    let page = opened.root().rounds[0].chunks[0].page.span();
+    let at = |offset: u64| usize::try_from(offset).unwrap();
+    // A page, the root, the very end: of an archive that comes whole.
+    let places = [at(page.offset), at(opened.opening_span().offset) + 40, whole.len() - 1];
+    for place in places {
+        let store = Store::with(&path);
+        store.proxy.inject(Rule::on("GET", "/archives/", Fault::Flip(place)).times(1));
+        let server = store.serve(&[NEVER, ("WAKASHU_PRELOAD_BYTES", "8388608")]);
+        wait_until("it is served", || is_whole(&server.send(&ranking(1))));
+        let status = status(&server);
+        assert_eq!((&status["state"], &status["stale"]), (&"READY".into(), &false.into()), "byte {place}");
+    }
+}
+
+#[test]
+fn what_storage_gives_damaged_is_called_stale_until_it_is_whole_again() {
+    let (_folder, path) = archive();
+    let store = Store::with(&path);
+    let server = store.serve(&[NEVER]);
+    assert!(is_whole(&server.send(&ranking(1))));
+    store.proxy.inject(Rule::on("GET", "/archives/", Fault::Flip(0)));
+    assert!(says_sorry(&server.send(&ranking(100))));
+    wait_until("it is noticed", || status(&server)["stale"] == true);
+    assert!(is_whole(&server.send(&ranking(1))), "what was read before is whole");
+    store.proxy.heal();
+    // It is looked at again after a second, then two, then four.
+    wait_until("it is fresh again", || status(&server)["stale"] == false);
+    assert!(is_whole(&server.send(&ranking(100))));
+}
+
+/// A bucket that goes bad while the server runs, in one way after the other.
+#[test]
+fn whatever_a_bucket_answers_half_way_the_good_archive_is_kept() {
+    let (_folder, path) = archive();
+    let answer = |status, body| Fault::Answer { status, header: None, body };
+    let faults = [
+        answer(503, "<Error><Code>SlowDown</Code></Error>"),
+        answer(400, "<Error><Code>ExpiredToken</Code></Error>"),
+        answer(200, "<!doctype html><title>Sign in</title>"),
+        answer(206, "short"),
+        Fault::Answer { status: 206, header: Some(("content-range", "bytes 7-11/12")), body: "wrong" },
+        Fault::Truncate(100),
+        Fault::Flip(0),
+        Fault::Drop,
+        Fault::Delay(Duration::from_hours(1)),
+    ];
+    let store = Store::with(&path);
+    let server = store.serve(&[]);
+    assert!(is_whole(&server.send(&ranking(1))));
+    for (fault, fresh) in faults.into_iter().zip((40..).step_by(32)) {
+        store.proxy.inject(Rule::always(fault.clone()));
+        assert!(says_sorry(&server.send(&ranking(fresh))), "{fault:?}");
+        wait_until(&format!("{fault:?} is noticed"), || status(&server)["stale"] == true);
+        assert!(is_whole(&server.send(&ranking(1))), "{fault:?}: what is at hand is served");
+        store.proxy.heal();
+        wait_until(&format!("{fault:?} is over"), || {
+            status(&server)["stale"] == false && is_whole(&server.send(&ranking(fresh)))
+        });
+    }
 }

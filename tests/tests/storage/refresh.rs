@@ -10,17 +10,17 @@ use serde_json::json;
 use wakashu_archive::EntryDraft;
 use wakashu_tests::{Collection, HttpRequest, Pictures, Reply, call, legacy, poem};
 
-use crate::load::{length, under_load};
-use crate::store::Store;
+use super::load::{length, under_load};
+use super::store::Store;
 
 /// What marks the two archives, in every text of theirs.
-const MARKS: [&str; 2] = ["甲印", "乙印"];
+pub(crate) const MARKS: [&str; 2] = ["甲印", "乙印"];
 
 /// Entries of each archive: three pages, and pictures that do not all fit into the cache.
 const ENTRIES: u32 = 96;
 const SMALL_CACHE: (&str, &str) = ("WAKASHU_CACHE_BYTES", "1048576");
 
-fn marked(mark: &str) -> Collection {
+pub(crate) fn marked(mark: &str) -> Collection {
     let entry = |rank: u32| {
         let size = Pictures { small: 4_000, medium: 12_000, large: 24_000 };
         let plain = poem(rank, Some(size));
@@ -36,7 +36,7 @@ fn marked(mark: &str) -> Collection {
 }
 
 /// Requests that between them touch the root, the lists, pages, pictures and columns.
-fn request(number: usize) -> HttpRequest {
+pub(crate) fn request(number: usize) -> HttpRequest {
     let first = u32::try_from(number * 7).unwrap() % (ENTRIES - 3) + 1;
     match number % 6 {
         0 => call("index_status", &json!({})),

@@ -9,9 +9,9 @@ use tokio::runtime::Runtime;
 use wakashu_archive::Archive;
 use wakashu_tests::{Server, program};
 
-use crate::fault_proxy::{Exchange, FaultProxy};
-use crate::s3_server::{ACCESS_KEY_ID, SECRET_ACCESS_KEY, start_s3s};
-use crate::web_server::WebServer;
+use wakashu_support::fault_proxy::{Exchange, FaultProxy};
+use wakashu_support::s3_server::{ACCESS_KEY_ID, SECRET_ACCESS_KEY, start_s3s};
+use wakashu_support::web_server::WebServer;
 
 const BUCKET: &str = "poems";
 

@@ -8,10 +8,10 @@ use serde_json::json;
 use tempfile::TempDir;
 use wakashu_tests::{Collection, Pictures, Reply, Server, call, poem, program};
 
-use crate::certificates::Authority;
-use crate::outage::{status, wait_until};
-use crate::store::{open, runtime};
-use crate::web_server::{Lie, Marks, WebServer};
+use super::outage::{status, wait_until};
+use super::store::{open, runtime};
+use wakashu_support::certificates::Authority;
+use wakashu_support::web_server::{Lie, Marks, WebServer};
 
 /// Two archives, and a folder they are published to in turn. Both are larger than what is taken whole.
 struct Published {
@@ -162,7 +162,7 @@ fn a_host_must_prove_who_it_is() {
 struct Nginx(Child);
 
 impl Nginx {
-    /// Serves a folder; returns nothing if this machine has no nginx.
+    /// Serves a folder; returns `None` if this machine has no nginx.
     fn start(files: &Path, root: &Path, port: u16) -> Option<Self> {
         let search = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin";
         let nginx =

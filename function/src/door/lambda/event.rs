@@ -95,7 +95,7 @@ impl Event {
         };
         let mut headers = HeaderMap::with_capacity(self.headers.len());
         for (name, value) in self.headers {
-            // What is no header by HTTP's rules cannot have been one we read.
+            // What is not a header by HTTP's rules cannot be one that we read.
             let name = HeaderName::from_bytes(name.as_bytes());
             if let (Ok(name), Ok(value)) = (name, HeaderValue::from_maybe_shared(Bytes::from(value))) {
                 headers.append(name, value);

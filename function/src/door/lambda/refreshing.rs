@@ -39,14 +39,14 @@ impl Refreshing {
     pub(super) async fn before_an_answer(&self) {
         if self.state.current().index().is_some() {
             if let Ok(last) = self.last.try_lock()
-                && is_due(*last, self.every)
+                && is_due(*last, self.state.pause(self.every))
             {
                 drop(last);
                 self.look(WAIT_WHEN_READY).await;
             }
         } else {
             let due = tokio::time::timeout(WAIT_WHEN_EMPTY, self.last.lock()).await;
-            // Whoever waited for another's look may find its archive now.
+            // A request that waited for another's look may find the archive now.
             let empty = self.state.current().index().is_none();
             if due.is_ok_and(|last| empty && is_due(*last, PAUSE_WHEN_EMPTY)) {
                 self.look(WAIT_WHEN_EMPTY).await;

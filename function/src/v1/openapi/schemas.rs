@@ -1,11 +1,12 @@
 //! The shapes of what is sent and shown.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{reference, with};
 use crate::exchange::Exchange;
 use crate::fault::HANDLING;
 use crate::text::Answer;
+use crate::text::schema::Dialect;
 use crate::tools::{TOOLS, Tool};
 use crate::v1::call::MAX_TIMEOUT_MS;
 use crate::v1::describe::description;
@@ -19,26 +20,37 @@ pub(super) fn all(x: &Exchange<'_>) -> Value {
     }
     for tool in TOOLS {
         schemas = with(schemas, &format!("Call_{}", tool.name), call_schema(tool, x));
-        schemas = with(schemas, &format!("Data_{}", tool.name), parsed(tool.data_schema));
+        let data = written(|out| tool.data.write(out, Dialect::OpenApi));
+        schemas = with(schemas, &format!("Data_{}", tool.name), data);
     }
     schemas
 }
 
-fn codes() -> Vec<&'static str> {
-    HANDLING.iter().map(|row| row.code).collect()
+/// A text, one of these.
+fn one_of(words: &[&str]) -> Value {
+    json!({ "type": "string", "enum": words })
+}
+
+/// A text.
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+fn codes() -> Value {
+    one_of(&HANDLING.iter().map(|row| row.code).collect::<Vec<_>>())
+}
+
+/// An object whose fields are not ours to say.
+fn open_object(description: &str) -> Value {
+    json!({ "type": "object", "description": description, "additionalProperties": true })
 }
 
 /// What is shown of the server and its tools.
 fn shown() -> Value {
-    let texts = json!({ "type": "array", "items": { "type": "string" } });
+    let texts = json!({ "type": "array", "items": text() });
     let summary = json!({
-        "name": { "type": "string" }, "title": { "type": "string" }, "description": { "type": "string" },
-        "version": { "type": "string" }, "category": { "type": "string" }, "tags": texts,
-        "author": { "type": "string" }, "enabled": { "type": "boolean" },
-        "reason": {
-            "type": "object", "required": ["code", "message"],
-            "properties": { "code": { "enum": codes() }, "message": { "type": "string" } },
-        },
+        "name": text(), "title": text(), "description": text(), "version": text(), "category": text(), "tags": texts,
+        "author": text(), "enabled": { "type": "boolean" }, "reason": reference("Reason"),
         "registeredAt": { "type": "string", "format": "date-time" },
     });
     let known =
@@ -46,65 +58,77 @@ fn shown() -> Value {
     let all = [known.as_slice(), &["examples", "inputSchema", "dataSchema", "parameters"]].concat();
     let mut whole = summary.clone();
     for (name, schema) in [
-        ("examples", json!({ "type": "array", "items": { "type": "object" } })),
-        ("inputSchema", json!({ "type": "object" })),
-        ("dataSchema", json!({ "type": "object" })),
+        ("examples", json!({ "type": "array", "items": reference("Arguments") })),
+        ("inputSchema", reference("JsonSchema")),
+        ("dataSchema", reference("JsonSchema")),
         ("parameters", json!({ "type": "array", "items": reference("Parameter") })),
     ] {
         whole = with(whole, name, schema);
     }
     let count = json!({ "type": "integer", "minimum": 0 });
     json!({
-        "Document": { "type": "object", "required": ["openapi", "info", "paths"] },
+        "Document": open_object("An OpenAPI document."),
+        "JsonSchema": open_object("A JSON Schema."),
+        "Arguments": open_object("Arguments of a tool, as its own schema has them."),
         "Health": {
             "type": "object",
             "required": ["status", "message", "ready", "version", "uptime", "timestamp", "index"],
             "properties": {
-                "status": { "const": "ok" }, "message": { "type": "string" },
-                "ready": { "type": "boolean" }, "reason": { "type": "string" }, "version": { "type": "string" },
-                "uptime": count, "timestamp": { "type": "string", "format": "date-time" },
-                "index": {
-                    "type": "object", "required": ["state", "stale"],
-                    "properties": {
-                        "state": { "enum": ["NOT_CONFIGURED", "UNAVAILABLE", "READY"] },
-                        "stale": { "type": "boolean" }, "digest": { "type": "string" },
-                    },
-                },
+                "status": one_of(&["ok"]), "message": text(), "ready": { "type": "boolean" }, "reason": text(),
+                "version": text(), "uptime": count, "timestamp": { "type": "string", "format": "date-time" },
+                "index": reference("Index"),
+            },
+        },
+        "Index": {
+            "type": "object", "required": ["state", "stale"],
+            "properties": {
+                "state": one_of(&["NOT_CONFIGURED", "UNAVAILABLE", "READY"]),
+                "stale": { "type": "boolean" }, "digest": text(),
             },
         },
         "Tool": { "type": "object", "required": known, "properties": summary },
-        "ToolDetail": {
-            "type": "object", "properties": whole,
-            "required": all,
+        "Reason": {
+            "type": "object", "required": ["code", "message"],
+            "description": "Why the tool cannot be called.",
+            "properties": { "code": codes(), "message": text() },
         },
+        "ToolDetail": { "type": "object", "properties": whole, "required": all },
         "Parameter": {
             "type": "object", "required": ["name", "type", "description", "required"],
             "properties": {
-                "name": { "type": "string" }, "type": { "enum": ["string", "integer"] },
-                "description": { "type": "string" }, "required": { "type": "boolean" }, "default": {},
-                "enum": texts, "pattern": { "type": "string" }, "minimum": { "type": "integer" },
+                "name": text(), "type": one_of(&["string", "integer"]), "description": text(),
+                "required": { "type": "boolean" }, "default": { "oneOf": [text(), { "type": "integer" }] },
+                "enum": texts, "pattern": text(), "minimum": { "type": "integer" },
                 "maximum": { "type": "integer" }, "maxLength": { "type": "integer" },
             },
         },
         "ToolList": {
             "type": "object", "required": ["tools", "pagination"],
             "properties": {
-                "tools": { "type": "array", "items": reference("Tool") },
-                "pagination": {
-                    "type": "object", "required": ["page", "limit", "total", "totalPages"],
-                    "properties": { "page": count, "limit": count, "total": count, "totalPages": count },
-                },
+                "tools": { "type": "array", "items": reference("Tool") }, "pagination": reference("Pagination"),
             },
+        },
+        "Pagination": {
+            "type": "object", "required": ["page", "limit", "total", "totalPages"],
+            "properties": { "page": count, "limit": count, "total": count, "totalPages": count },
         },
     })
 }
 
 /// What is sent and what comes back.
 fn exchanged() -> Value {
-    let calls: Vec<Value> = TOOLS.iter().map(|tool| reference(&format!("Call_{}", tool.name))).collect();
-    let data = TOOLS.iter().map(|tool| reference(&format!("Data_{}", tool.name)));
-    let results: Vec<Value> = [reference("McpResult")].into_iter().chain(data).collect();
-    let texts = json!({ "type": "array", "items": { "type": "string" } });
+    let name_of_call = |tool: &&Tool| format!("Call_{}", tool.name);
+    let calls: Vec<Value> = TOOLS.iter().map(|tool| reference(&name_of_call(tool))).collect();
+    let by_name: Map<String, Value> = TOOLS
+        .iter()
+        .map(|tool| (tool.name.to_owned(), json!(format!("#/components/schemas/{}", name_of_call(tool)))))
+        .collect();
+    let data = |is_shown: fn(&&&Tool) -> bool| {
+        TOOLS.iter().filter(is_shown).map(|tool| reference(&format!("Data_{}", tool.name)))
+    };
+    let results: Vec<Value> = [reference("McpResult")].into_iter().chain(data(|_| true)).collect();
+    let structured: Vec<Value> = data(|tool| !tool.pictures).collect();
+    let texts = json!({ "type": "array", "items": text() });
     json!({
         "SearchRequest": {
             "type": "object", "required": ["query"], "additionalProperties": false,
@@ -112,14 +136,14 @@ fn exchanged() -> Value {
                 "query": { "type": "string", "minLength": 1, "maxLength": MAX_QUERY_CHARACTERS, "pattern": "\\S" },
                 "filters": {
                     "type": "object", "additionalProperties": false,
-                    "properties": { "category": { "type": "string" }, "tags": texts },
+                    "properties": { "category": text(), "tags": texts },
                 },
                 "limit": { "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": SEARCH_LIMIT },
             },
         },
         "SearchResult": {
             "type": "object", "required": ["query", "results", "total"],
-            "properties": { "query": { "type": "string" }, "results": { "type": "array", "items": reference("Tool") },
+            "properties": { "query": text(), "results": { "type": "array", "items": reference("Tool") },
                 "total": { "type": "integer", "minimum": 0 }, },
         },
         "CallOptions": {
@@ -135,11 +159,11 @@ fn exchanged() -> Value {
                 },
             },
         },
-        "CallRequest": { "oneOf": calls },
+        "CallRequest": { "oneOf": calls, "discriminator": { "propertyName": "name", "mapping": by_name } },
         "CallResult": {
             "type": "object", "required": ["success", "result", "executionTime", "timestamp"],
             "properties": {
-                "success": { "const": true }, "result": { "anyOf": results },
+                "success": { "type": "boolean", "description": "Always true." }, "result": { "anyOf": results },
                 "executionTime": { "type": "number", "description": "Milliseconds." },
                 "timestamp": { "type": "string", "format": "date-time" },
             },
@@ -147,46 +171,50 @@ fn exchanged() -> Value {
         "McpResult": {
             "type": "object", "required": ["content"],
             "properties": {
-                "content": {
-                    "type": "array",
-                    "items": {
-                        "type": "object", "required": ["type"],
-                        "properties": {
-                            "type": { "enum": ["text", "image"] }, "text": { "type": "string" },
-                            "data": { "type": "string" }, "mimeType": { "type": "string" },
-                        },
-                    },
-                },
-                "structuredContent": { "type": "object" },
+                "content": { "type": "array", "items": reference("ContentBlock") },
+                "structuredContent": { "anyOf": structured },
             },
+        },
+        "ContentBlock": {
+            "type": "object", "required": ["type"],
+            "properties": { "type": one_of(&["text", "image"]), "text": text(), "data": text(), "mimeType": text() },
         },
         "Error": {
             "type": "object", "required": ["success", "error", "code", "details"],
             "properties": {
-                "success": { "const": false }, "error": { "type": "string" }, "code": { "enum": codes() },
-                "details": { "type": "object" }, "executionTime": { "type": "number" },
+                "success": { "type": "boolean", "description": "Always false." }, "error": text(), "code": codes(),
+                "details": reference("ErrorDetails"), "executionTime": { "type": "number" },
+            },
+        },
+        "ErrorDetails": {
+            "type": "object",
+            "description": "What is known of the error: which of these there are depends on its code.",
+            "properties": {
+                "field": text(), "constraint": text(), "expected": text(), "received": text(),
+                "operation": text(), "resourceType": text(), "resourceId": text(), "requestId": text(),
+                "retryAfterSeconds": { "type": "integer" }, "configured": { "type": "boolean" },
             },
         },
     })
 }
 
 fn call_schema(tool: &Tool, x: &Exchange<'_>) -> Value {
-    let mut input = Answer::default();
-    tool.write_input_schema(&mut input);
-    let needs_parameters = tool.parameters.iter().any(|parameter| parameter.required);
+    let needs_parameters = tool.arguments.parameters.iter().any(|parameter| parameter.required);
     json!({
-        "type": "object", "title": tool.title, "description": description(tool, x),
+        "type": "object", "description": description(tool, x),
         "required": if needs_parameters { vec!["name", "parameters"] } else { vec!["name"] },
         "additionalProperties": false,
         "properties": {
-            "name": { "const": tool.name },
-            "parameters": parsed(&input.into_text()),
+            "name": one_of(&[tool.name]),
+            "parameters": written(|out| tool.write_input_schema(out)),
             "options": reference("CallOptions"),
         },
     })
 }
 
-/// Reads a schema of the registry, which is checked at the start.
-fn parsed(schema: &str) -> Value {
-    serde_json::from_str(schema).unwrap_or_default()
+/// Reads a schema that the registry writes.
+fn written(write: impl FnOnce(&mut Answer)) -> Value {
+    let mut schema = Answer::default();
+    write(&mut schema);
+    serde_json::from_str(&schema.into_text()).unwrap_or_default()
 }

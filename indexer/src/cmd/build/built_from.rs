@@ -23,6 +23,11 @@ pub(super) struct BuiltFrom(blake3::Hasher);
 
 impl BuiltFrom {
     pub(super) fn new(settings: &Settings) -> Self {
+        Self::with_keys(settings, KEYS_VERSION)
+    }
+
+    /// Begins with search keys of this version.
+    fn with_keys(settings: &Settings, keys: u16) -> Self {
         // Taken apart in full, so that a new setting cannot be forgotten here. The pixel limit decides whether a
         // picture is used, not how.
         let Settings { max_pixels: _, keep_metadata, originals } = settings;
@@ -34,7 +39,7 @@ impl BuiltFrom {
                 &VERSION.to_le_bytes(),
                 ENCODER_VERSION.as_bytes(),
                 &[u8::from(*originals), u8::from(*keep_metadata)],
-                &KEYS_VERSION.to_le_bytes(),
+                &keys.to_le_bytes(),
             ],
         );
         built_from
@@ -62,5 +67,18 @@ impl BuiltFrom {
             self.0.update(&(part.len() as u64).to_le_bytes());
             self.0.update(part);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Else `publish` would take the archive with the old keys for the same, and leave it.
+    #[test]
+    fn other_search_keys_are_another_archive() {
+        let built_from = |keys| BuiltFrom::with_keys(&Settings::default(), keys).finish();
+        assert_eq!(built_from(KEYS_VERSION), BuiltFrom::new(&Settings::default()).finish());
+        assert_ne!(built_from(KEYS_VERSION), built_from(KEYS_VERSION - 1));
     }
 }

@@ -3,7 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 
-/// Returns where finished renditions are kept unless told otherwise; nothing if there is no home.
+/// Returns where finished renditions are kept unless told otherwise; `None` if there is no home.
 pub(super) fn default_cache_dir() -> Option<PathBuf> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let caches = if cfg!(windows) {

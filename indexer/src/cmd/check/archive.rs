@@ -19,11 +19,10 @@ use crate::picture::{self, Settings};
 use crate::pipeline::{Budget, run_ordered};
 use crate::problem::Problem;
 use crate::report::Report;
+use crate::words::{archive as words, pictures};
 
 /// Pictures that may be under way.
 const WINDOW: NonZeroUsize = NonZeroUsize::new(32).unwrap();
-
-const DAMAGED_HINT: &str = "copy the archive again, or build it again";
 
 /// What a rendition may measure: longest edge in pixels, bytes. Stated here once more, apart from the code that makes
 /// renditions: a check that asks the maker proves little.
@@ -52,18 +51,17 @@ pub(super) fn check(
             if !matches!(error, ArchiveError::NotAnArchive { .. }) {
                 problems.extend(head_check.err().map(|error| damaged("head", &error)));
             }
-            let problem = Problem::error("archive", error.to_string());
-            problems.push(match error {
-                ArchiveError::NotAnArchive { .. } => {
-                    problem.hint("name an archive, or a collection's directory")
-                }
+            let message = error.to_string();
+            let wording = match error {
+                ArchiveError::NotAnArchive { .. } => words::not_an_archive(&message),
                 ArchiveError::TooOld { .. }
                 | ArchiveError::TooNew { .. }
-                | ArchiveError::UnknownSection { .. } => problem,
-                _ => problem.hint(DAMAGED_HINT),
-            });
+                | ArchiveError::UnknownSection { .. } => words::other_version(&message),
+                _ => words::damaged(&message),
+            };
+            problems.push(Problem::error("archive", wording));
             let mut outcome = outcome(Kind::Archive, target, problems);
-            outcome.not_checked.push("everything that trailer and root would have named".to_owned());
+            outcome.not_checked.push(words::nothing_checked());
             return Ok(outcome);
         }
     };
@@ -104,20 +102,16 @@ pub(super) fn check(
     outcome.digest = Some(archive.digest().to_string());
     outcome.checked = checked;
     if jobs.lost_pages > 0 {
-        outcome.not_checked.push(format!("entries and pictures of {} damaged pages", jobs.lost_pages));
+        outcome.not_checked.push(words::pages_not_checked(jobs.lost_pages));
     }
     if columns.too_large {
-        outcome
-            .not_checked
-            .push("whether the search columns, which are large, hold the texts' keys".to_owned());
+        outcome.not_checked.push(words::columns_too_large());
     }
     if let Some(found) = columns.other_keys {
-        outcome.not_checked.push(format!(
-            "whether the search columns hold the texts' keys: they hold keys {found}, this build makes {KEYS_VERSION}; build again to have them searched"
-        ));
+        outcome.not_checked.push(words::columns_of_other_keys(found, KEYS_VERSION));
     }
-    outcome.not_checked.push("whether pictures carry metadata".to_owned());
-    outcome.not_checked.push("whether it is what a collection holds now; build again and compare".to_owned());
+    outcome.not_checked.push(words::metadata_not_checked());
+    outcome.not_checked.push(words::currency_not_checked());
     Ok(outcome)
 }
 
@@ -128,16 +122,13 @@ struct Done {
 }
 
 fn damaged(place: &str, error: &impl ToString) -> Problem {
-    Problem::error(place, error.to_string()).hint(DAMAGED_HINT)
+    Problem::error(place, words::damaged(&error.to_string()))
 }
 
 /// A file named like a digest must have that digest.
 fn check_name(path: &Path, digest: ContentHash) -> Option<Problem> {
     let named: ContentHash = path.file_stem()?.to_str()?.parse().ok()?;
-    (named != digest).then(|| {
-        Problem::error("trailer", format!("digest is {digest}, but the file is named {named}"))
-            .hint(DAMAGED_HINT)
-    })
+    (named != digest).then(|| Problem::error("trailer", words::named_otherwise(digest, named)))
 }
 
 /// What the reader does not ask of a root because no answer depends on it.
@@ -199,9 +190,7 @@ fn check_sections(file: &ArchiveFile, archive: &Archive, tiling: &mut Tiling, pr
 fn unreadable(place: &str, error: &ReadError) -> Problem {
     match error {
         ReadError::Archive(error) => damaged(place, error),
-        ReadError::Io { source, .. } => {
-            Problem::error(place, format!("could not be read: {source}")).hint("look at the disk")
-        }
+        ReadError::Io { source, .. } => Problem::error(place, words::unreadable(source)),
     }
 }
 
@@ -405,9 +394,9 @@ impl PictureJob {
         let wrong = |problem: picture::Problem| match problem {
             // An original may have been built under a more generous limit.
             picture::Problem::TooManyPixels { .. } if self.size == Size::Original => {
-                Problem::error(&self.place, problem.to_string()).hint(problem.hint())
+                Problem::error(&self.place, pictures::problem(&problem))
             }
-            problem => Problem::error(&self.place, problem.to_string()).hint("build the archive again"),
+            problem => Problem::error(&self.place, pictures::in_archive(&problem)),
         };
         let header = picture::header(&bytes, &settings).map_err(wrong)?;
         let _reservation = budget.reserve(picture::decoding_cost_bytes(&header));

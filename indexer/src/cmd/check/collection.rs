@@ -11,6 +11,7 @@ use crate::pipeline::{Budget, run_ordered};
 use crate::problem;
 use crate::report::Report;
 use crate::walk::{self, WalkError};
+use crate::words::talk;
 
 /// Entries that may be under way; there is nothing to keep in order but the report.
 const WINDOW: NonZeroUsize = NonZeroUsize::new(64).unwrap();
@@ -56,8 +57,8 @@ pub(super) fn check(
     let mut outcome = outcome(Kind::Collection, target, problems);
     outcome.checked = checked;
     if !request.deep {
-        outcome.not_checked.push("pictures beyond their headers; --deep decodes them".to_owned());
+        outcome.not_checked.push(talk::pictures_not_decoded());
     }
-    outcome.not_checked.push("whether links answer".to_owned());
+    outcome.not_checked.push(talk::links_not_asked());
     Ok(outcome)
 }

@@ -70,11 +70,10 @@ impl Columns {
 
 fn disagrees(column: Option<&Column>, ordinal: usize, fields: &[&str]) -> bool {
     let Some(column) = column else { return false };
-    let keys = |key_of: fn(&str) -> SearchKey| {
-        let keys: Vec<String> =
-            fields.iter().map(|field| key_of(&unescape(field)).as_str().to_owned()).collect();
-        keys.join("\0").into_bytes()
+    let joined = |key_of: fn(&str) -> Vec<u8>| {
+        let keys: Vec<Vec<u8>> = fields.iter().map(|field| key_of(&unescape(field))).collect();
+        keys.join(&0)
     };
-    column.exact().entry(ordinal) != keys(SearchKey::exact)
-        || column.loose().is_some_and(|loose| loose.entry(ordinal) != keys(SearchKey::loose))
+    column.exact().entry(ordinal) != joined(|text| SearchKey::exact(text).as_str().into())
+        || column.loose().is_some_and(|loose| loose.entry(ordinal) != joined(SearchKey::loose))
 }

@@ -12,6 +12,7 @@ use wakashu_archive::{
 
 use crate::archive_file::ArchiveFile;
 use crate::problem::{Problem, printable_path};
+use crate::words::archive::not_shown;
 
 /// Takes pictures out of an archive.
 pub(super) struct Extraction<'a> {
@@ -45,7 +46,7 @@ impl Extraction<'_> {
                     Err(error) => {
                         let place =
                             format!("{} {}-{}", round.title.as_str(), chunk.first_rank, chunk.last_rank);
-                        problems.push(Problem::error(place, error.to_string()));
+                        problems.push(Problem::error(place, not_shown(&error.to_string())));
                         continue;
                     }
                 };
@@ -73,7 +74,7 @@ impl Extraction<'_> {
             let path = directory.join(format!("{rank:06}-{}.{extension}", size.as_str()));
             match self.picture_bytes(rendition, size).and_then(|bytes| keep(&path, &bytes)) {
                 Ok(()) => paths.push(printable_path(&path)),
-                Err(message) => problems.push(Problem::error(PathBuf::from(&path), message)),
+                Err(message) => problems.push(Problem::error(PathBuf::from(&path), not_shown(&message))),
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Made-up collections of a given shape, for measuring: as an archive, and as the folder such an archive is built from.
 //!
-//! The pictures are no pictures, only bytes of the right number, all different.
+//! The pictures cannot be decoded: they are bytes of the right number, all different.
 
 mod poems;
 

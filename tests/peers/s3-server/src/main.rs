@@ -1,21 +1,16 @@
 //! An S3 server on this machine, until its standard input closes: `s3-server ROOT BUCKET [LATENCY_MS BYTES_PER_SECOND]`.
 //!
-//! Prints its address. Objects are files below ROOT. The keys it takes are in `tests/src/s3_server.rs`.
+//! Prints its address. Objects are files below ROOT. The keys it takes are in `tests/support/src/s3_server.rs`.
 //!
 //! With a latency and a speed, the address of a proxy follows that is as slow. Every line of standard input is then
 //! answered with what went through it since the last one.
-#![allow(dead_code, unreachable_pub, reason = "the files are shared with tests, which use more of them")]
 
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use fault_proxy::{Fault, FaultProxy, Rule, in_sequence};
-
-#[path = "../../../src/fault_proxy.rs"]
-mod fault_proxy;
-#[path = "../../../src/s3_server.rs"]
-mod s3_server;
+use wakashu_support::fault_proxy::{Fault, FaultProxy, Rule, in_sequence};
+use wakashu_support::s3_server;
 
 #[tokio::main]
 async fn main() -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! A soak: the release build under good and hostile traffic for a while, its memory and open files watched.
+//! A soak: the programs as they ship under good and hostile traffic for a while, its memory and open files watched.
 //!
 //! Run by `tests/bench/soak [MINUTES]`.
 #![expect(clippy::print_stdout, reason = "a measuring program")]

@@ -1,0 +1,5 @@
+//! The file format from outside.
+
+mod compat;
+mod hostile;
+mod walk;

@@ -1,0 +1,623 @@
+//! A host on standard input and output, connected to a server over any link.
+//!
+//! Answers go out as the bytes that came in, each as one line, whole or not at all. Host and server are left to agree on
+//! an era by themselves; only where they cannot are messages [changed](crate::splice) on their way.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use memchr::memchr;
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinSet};
+use wakashu_wire::envelope::Kind;
+use wakashu_wire::error::code;
+use wakashu_wire::{RpcError, message};
+
+use crate::chain::Chain;
+use crate::error::{Error, ErrorCode, Result};
+use crate::link::{Answer, Call, CallKind, Inbox, Link, MAX_MESSAGE_BYTES};
+use crate::mirror::{Mirror, sift_tools};
+use crate::policy::{Repeat, RetryPolicy};
+use crate::splice;
+
+/// How long a server may be silent on a request. Hosts have limits of their own and cancel.
+pub const DEFAULT_PATIENCE: Duration = Duration::from_mins(5);
+/// How long a server may take to answer a probe, before it is taken for a legacy one.
+const PROBE_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a subscription stays open without a sign of life.
+const SUBSCRIPTION_PATIENCE: Duration = Duration::from_hours(24);
+
+/// A bridge that is not connected yet. Its inbox goes to the link.
+#[derive(Debug)]
+pub struct Bridge {
+    inbox: Inbox,
+    outgoing: mpsc::Receiver<Chain>,
+    patience: Duration,
+}
+
+/// What host and server need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// They speak the same era, as far as is known.
+    Same,
+    /// A legacy host with a server that is modern only.
+    ToModern,
+    /// A modern host with a server that is legacy only.
+    ToLegacy,
+}
+
+#[derive(Debug)]
+struct Shared {
+    link: Arc<dyn Link>,
+    out: Inbox,
+    patience: Duration,
+    retry: RetryPolicy,
+    mode: Mutex<Mode>,
+    /// Held while the server's era is found out; tells whether it was, for a modern host.
+    probed: tokio::sync::Mutex<bool>,
+    under_way: Mutex<HashMap<Bytes, AbortHandle>>,
+    /// The ids of requests that stay open, which end when the host does.
+    open_ended: Mutex<Vec<Bytes>>,
+    mirrors: Mutex<HashMap<String, Mirror>>,
+    /// The ids of subscriptions that a modern host has with us in place of its legacy server.
+    subscriptions: Mutex<Vec<Bytes>>,
+}
+
+impl Bridge {
+    /// Prepares a bridge.
+    #[must_use]
+    pub fn new() -> Self {
+        // What a server says by itself and its answers share one way out, so that they keep their order.
+        let (inbox, outgoing) = mpsc::channel(64);
+        Self { inbox, outgoing, patience: DEFAULT_PATIENCE }
+    }
+
+    /// Changes how long a server may be silent on a request.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Returns where the link must put messages that are no answers.
+    #[must_use]
+    pub fn inbox(&self) -> Inbox {
+        self.inbox.clone()
+    }
+
+    /// Connects a host to a server until the host closes its side and every request is answered.
+    pub async fn run(
+        self,
+        link: Arc<dyn Link>,
+        input: impl AsyncRead + Unpin,
+        output: impl AsyncWrite + Unpin + Send + 'static,
+    ) -> std::io::Result<()> {
+        let retry = RetryPolicy { initial_delay: Duration::from_millis(200), ..RetryPolicy::default() };
+        let shared = Arc::new(Shared {
+            link: Arc::clone(&link),
+            out: self.inbox,
+            patience: self.patience,
+            retry,
+            mode: Mutex::new(Mode::Same),
+            probed: tokio::sync::Mutex::new(false),
+            under_way: Mutex::default(),
+            open_ended: Mutex::default(),
+            mirrors: Mutex::default(),
+            subscriptions: Mutex::default(),
+        });
+        let mut writing = tokio::spawn(write(Arc::clone(&shared), self.outgoing, output));
+        let mut tasks = JoinSet::new();
+        let outcome = tokio::select! {
+            read = serve(&shared, input, &mut tasks) => {
+                shared.end_subscriptions();
+                // A host that closes its side still expects its answers.
+                let rest = async { while tasks.join_next().await.is_some() {} };
+                tokio::select! {
+                    () = rest => {}
+                    _ = &mut writing => {}
+                }
+                read
+            }
+            // A host that does not read needs no answers.
+            _ = &mut writing => Ok(()),
+        };
+        tasks.shutdown().await;
+        link.close().await;
+        // Everything that was sent before is written before this is.
+        let _ = shared.out.send(Chain::default()).await;
+        let _ = writing.await;
+        outcome
+    }
+}
+
+impl Default for Bridge {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What a host is read from.
+pub type Input = Box<dyn AsyncRead + Unpin + Send>;
+/// What a host is written to.
+pub type Output = Box<dyn AsyncWrite + Unpin + Send>;
+
+/// Returns standard input and output. Where they are pipes or sockets, as hosts make them, no thread stands between.
+#[must_use]
+pub fn stdio() -> (Input, Output) {
+    #[cfg(unix)]
+    let (input, output) = (unix::input().ok().flatten(), unix::output().ok().flatten());
+    #[cfg(not(unix))]
+    let (input, output) = (None, None);
+    (
+        input.unwrap_or_else(|| Box::new(tokio::io::stdin())),
+        output.unwrap_or_else(|| Box::new(tokio::io::stdout())),
+    )
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::{AsFd as _, OwnedFd};
+    use std::os::unix::fs::FileTypeExt as _;
+
+    use tokio::net::UnixStream;
+    use tokio::net::unix::pipe::{Receiver, Sender};
+
+    use super::{Input, Output};
+
+    #[derive(PartialEq, Eq)]
+    enum Kind {
+        Pipe,
+        Socket,
+        Other,
+    }
+
+    fn kind(file: OwnedFd) -> io::Result<(Kind, OwnedFd)> {
+        let file = File::from(file);
+        let found = file.metadata()?.file_type();
+        let kind = if found.is_fifo() {
+            Kind::Pipe
+        } else if found.is_socket() {
+            Kind::Socket
+        } else {
+            Kind::Other
+        };
+        Ok((kind, file.into()))
+    }
+
+    fn socket(file: OwnedFd) -> io::Result<UnixStream> {
+        let socket = std::os::unix::net::UnixStream::from(file);
+        socket.set_nonblocking(true)?;
+        UnixStream::from_std(socket)
+    }
+
+    pub(super) fn input() -> io::Result<Option<Input>> {
+        Ok(match kind(io::stdin().as_fd().try_clone_to_owned()?)? {
+            (Kind::Pipe, file) => Some(Box::new(Receiver::from_owned_fd(file)?)),
+            (Kind::Socket, file) => Some(Box::new(socket(file)?)),
+            (Kind::Other, _) => None,
+        })
+    }
+
+    pub(super) fn output() -> io::Result<Option<Output>> {
+        Ok(match kind(io::stdout().as_fd().try_clone_to_owned()?)? {
+            (Kind::Pipe, file) => Some(Box::new(Sender::from_owned_fd(file)?)),
+            (Kind::Socket, file) => Some(Box::new(socket(file)?)),
+            (Kind::Other, _) => None,
+        })
+    }
+}
+
+/// Writes messages as lines until the host stops reading, or an empty message says that it was the last one.
+async fn write(
+    shared: Arc<Shared>,
+    mut messages: mpsc::Receiver<Chain>,
+    mut output: impl AsyncWrite + Unpin,
+) {
+    while let Some(message) = messages.recv().await {
+        if message.is_empty() {
+            return;
+        }
+        let mode = *lock(&shared.mode);
+        let mut lines = match mode {
+            Mode::Same => message.in_one_line(),
+            Mode::ToModern | Mode::ToLegacy => match shared.adapt(message, mode) {
+                Some(message) => message.in_one_line(),
+                None => continue,
+            },
+        };
+        lines.push(Bytes::from_static(b"\n"));
+        if output.write_all_buf(&mut lines).await.is_err() || output.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Reads the host's lines until it closes its side.
+async fn serve(
+    shared: &Arc<Shared>,
+    mut input: impl AsyncRead + Unpin,
+    tasks: &mut JoinSet<()>,
+) -> std::io::Result<()> {
+    let mut buffer = BytesMut::with_capacity(64 << 10);
+    let (mut searched, mut skips) = (0, false);
+    loop {
+        while let Some(end) = buffer.get(searched..).and_then(|rest| memchr(b'\n', rest)) {
+            let line = buffer.split_to(searched + end + 1).freeze();
+            searched = 0;
+            if !std::mem::take(&mut skips) {
+                take_line(shared, line, tasks).await;
+            }
+        }
+        searched = buffer.len();
+        if searched > MAX_MESSAGE_BYTES {
+            let sentence = format!("a message has at most {MAX_MESSAGE_BYTES} bytes");
+            shared.send(RpcError::new(413, code::INVALID_REQUEST, sentence).to_json(None)).await;
+            buffer.clear();
+            (searched, skips) = (0, true);
+        }
+        while tasks.try_join_next().is_some() {}
+        buffer.reserve(16 << 10);
+        if input.read_buf(&mut buffer).await? == 0 {
+            break;
+        }
+    }
+    if !buffer.is_empty() && !skips {
+        // A last line may lack its end.
+        take_line(shared, buffer.freeze(), tasks).await;
+    }
+    Ok(())
+}
+
+async fn take_line(shared: &Arc<Shared>, line: Bytes, tasks: &mut JoinSet<()>) {
+    if line.trim_ascii().is_empty() {
+        return;
+    }
+    let mut call = match Call::read(line) {
+        Ok(call) => call,
+        Err(refused) => return shared.send(refused.error.to_json(refused.id.as_deref())).await,
+    };
+    call.patience = shared.patience;
+    match call.kind {
+        CallKind::Request => {
+            let id = call.id_json();
+            if call.method == "subscriptions/listen" {
+                call.patience = SUBSCRIPTION_PATIENCE;
+                lock(&shared.open_ended).push(id.clone());
+            }
+            let (task, own) = (Arc::clone(shared), id.clone());
+            let handle = tasks.spawn(async move {
+                let answer = task.answer(call).await;
+                lock(&task.under_way).remove(&own);
+                if let Some(answer) = answer {
+                    task.pass_on(answer).await;
+                }
+            });
+            lock(&shared.under_way).insert(id, handle);
+        }
+        CallKind::Notification if call.method == "notifications/cancelled" => shared.cancel(&call),
+        // Requests that follow rely upon it.
+        CallKind::Notification if call.method == "notifications/initialized" => shared.notify(call).await,
+        CallKind::Notification | CallKind::Response => {
+            let shared = Arc::clone(shared);
+            tasks.spawn(async move { shared.notify(call).await });
+        }
+    }
+}
+
+impl Shared {
+    async fn send(&self, message: String) {
+        self.pass_on(Chain::from(message)).await;
+    }
+
+    async fn pass_on(&self, message: Chain) {
+        // Nobody reads any more if this fails.
+        let _ = self.out.send(message).await;
+    }
+
+    fn mode(&self) -> Mode {
+        *lock(&self.mode)
+    }
+
+    /// Stops waiting for an answer. Dropping a request is how a link is told.
+    fn cancel(&self, call: &Call) {
+        let text = std::str::from_utf8(&call.body).unwrap_or_default();
+        let Ok(wakashu_wire::Incoming::Notification(notification)) = message::read(text) else { return };
+        let Some(id) = notification.request_id else { return };
+        lock(&self.subscriptions).retain(|subscription| subscription != id.as_bytes());
+        if let Some(task) = lock(&self.under_way).remove(id.as_bytes()) {
+            task.abort();
+        }
+    }
+
+    fn end_subscriptions(&self) {
+        for id in lock(&self.open_ended).drain(..) {
+            if let Some(task) = lock(&self.under_way).remove(&id) {
+                task.abort();
+            }
+        }
+    }
+
+    async fn notify(&self, call: Call) {
+        let is_greeting = call.method == "notifications/initialized";
+        if self.mode() == Mode::ToModern && is_greeting {
+            return;
+        }
+        match self.link.notify(call).await {
+            Ok(()) if is_greeting => self.link.listen(),
+            Ok(()) => {}
+            Err(error) => tracing::warn!(%error, "the server did not take a message"),
+        }
+    }
+
+    /// Returns the answer to a request of the host; `None` if there is to be none.
+    async fn answer(&self, call: Call) -> Option<Chain> {
+        let id = call.id_json();
+        match self.answer_in_mode(call).await {
+            Ok(answer) => answer.map(|answer| answer.message),
+            Err(error) => Some(error_line(&id, &error)),
+        }
+    }
+
+    async fn answer_in_mode(&self, call: Call) -> Result<Option<Answer>> {
+        let is_modern = call.version.is_some();
+        if is_modern && call.method != "server/discover" {
+            self.probe().await?;
+        }
+        match (self.mode(), call.method.as_str()) {
+            (Mode::Same | Mode::ToModern, "initialize") => self.initialize(&call).await.map(Some),
+            (Mode::Same, "server/discover") if is_modern => self.discover(call).await.map(Some),
+            (Mode::ToModern, "ping" | "logging/setLevel") => own_answer(&call, &json!({})).map(Some),
+            (Mode::ToModern, _) => {
+                let modern = splice::add_envelope(&call).map_err(refused)?;
+                self.request(modern).await.map(Some)
+            }
+            (Mode::ToLegacy, "server/discover") => self.discover(call).await.map(Some),
+            (Mode::ToLegacy, "subscriptions/listen") => {
+                self.subscribe(&call).await;
+                Ok(None)
+            }
+            (Mode::ToLegacy, _) => {
+                let method = call.method.clone();
+                let legacy = splice::drop_envelope(&call).map_err(refused)?;
+                let answer = self.request(legacy).await?;
+                Ok(Some(splice::complete_result(answer, &method)))
+            }
+            (Mode::Same, _) => self.request(call).await.map(Some),
+        }
+    }
+
+    /// Sends a request, again where that is safe.
+    async fn request(&self, mut call: Call) -> Result<Answer> {
+        let is_mirrored = call.version.is_some() && self.link.has_headers();
+        if is_mirrored && call.method == "tools/call" {
+            let mirror = call.name.as_ref().and_then(|name| lock(&self.mirrors).get(name).cloned());
+            if let Some(mirror) = mirror {
+                let params: Value =
+                    call.params().and_then(|params| serde_json::from_slice(&params).ok()).unwrap_or_default();
+                call.headers = mirror.headers(params.get("arguments").unwrap_or(&Value::Null));
+            }
+        }
+        let repeat = Repeat::of_method(&call.method);
+        let answer = self.retry.run(repeat, |_| self.link.request(call.clone())).await?;
+        if is_mirrored && call.method == "tools/list" {
+            let (answer, mirrors) = sift_tools(answer);
+            lock(&self.mirrors).extend(mirrors);
+            return Ok(answer);
+        }
+        Ok(answer)
+    }
+
+    /// Passes a legacy greeting on; a server that is modern only is asked what it is like instead.
+    async fn initialize(&self, call: &Call) -> Result<Answer> {
+        let answer = self.request(call.clone()).await;
+        let refused = match &answer {
+            Ok(answer) if answer.envelope.result().is_some() => None,
+            Ok(answer) => answer.result().err(),
+            Err(error) => Some(error.clone()),
+        };
+        let Some(refused) = refused else {
+            *lock(&self.mode) = Mode::Same;
+            return answer;
+        };
+        let is_out_of_reach = refused.never_sent
+            || matches!(
+                refused.code,
+                ErrorCode::PermissionDenied | ErrorCode::RateLimitExceeded | ErrorCode::Timeout
+            );
+        if is_out_of_reach {
+            return answer;
+        }
+        let Ok(discovered) = self.ask("server/discover", Map::new(), true).await else { return answer };
+        *lock(&self.mode) = Mode::ToModern;
+        self.follow_changes(&discovered);
+        let params: Value =
+            call.params().and_then(|params| serde_json::from_slice(&params).ok()).unwrap_or_default();
+        let asked = params.get("protocolVersion").and_then(Value::as_str);
+        own_answer(call, &splice::initialize_from_discover(&discovered, asked))
+    }
+
+    /// Passes a modern probe on; a legacy server is greeted instead.
+    async fn discover(&self, mut call: Call) -> Result<Answer> {
+        let mut probed = self.probed.lock().await;
+        if self.mode() == Mode::Same {
+            call.patience = PROBE_PATIENCE.min(self.patience);
+            let answer = self.link.request(call.clone()).await;
+            let refused = match &answer {
+                Ok(answer) if answer.envelope.result().is_some() => None,
+                Ok(answer) => answer.result().err(),
+                Err(error) => Some(error.clone()),
+            };
+            match refused {
+                Some(refused) if !tells_modern(&refused) => {}
+                _ => {
+                    *probed = true;
+                    return answer;
+                }
+            }
+        }
+        let mut params = Map::new();
+        params.insert("protocolVersion".to_owned(), json!(wakashu_wire::Revision::NEWEST_LEGACY.as_str()));
+        params.insert("capabilities".to_owned(), json!({}));
+        params.insert("clientInfo".to_owned(), splice::client_info());
+        let initialized = self.ask("initialize", params, false).await?;
+        *lock(&self.mode) = Mode::ToLegacy;
+        *probed = true;
+        if let Ok(done) =
+            Call::read(Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#))
+        {
+            self.link.notify(done).await?;
+        }
+        self.link.listen();
+        own_answer(&call, &splice::discover_from_initialize(&initialized))
+    }
+
+    /// Finds out the era of the server for a modern host that did not ask.
+    async fn probe(&self) -> Result<()> {
+        if *self.probed.lock().await {
+            return Ok(());
+        }
+        let own = json!({"jsonrpc": "2.0", "id": "wakashu-probe", "method": "server/discover", "params": {"_meta": splice::envelope()}});
+        let call = Call::read(Bytes::from(own.to_string())).map_err(refused)?;
+        self.discover(call).await.map(drop)
+    }
+
+    /// Asks the server something of our own.
+    async fn ask(&self, method: &str, mut params: Map<String, Value>, modern: bool) -> Result<Value> {
+        if modern {
+            params.insert("_meta".to_owned(), Value::Object(splice::envelope()));
+        }
+        let own = json!({"jsonrpc": "2.0", "id": "wakashu-bridge", "method": method, "params": params});
+        let mut call = Call::read(Bytes::from(own.to_string())).map_err(refused)?;
+        call.patience = self.patience;
+        self.retry.run(Repeat::Safe, |_| self.link.request(call.clone())).await?.result()
+    }
+
+    /// Subscribes a legacy host to the changes of a modern server.
+    fn follow_changes(&self, discovered: &Value) {
+        let lists = [
+            ("tools", "toolsListChanged"),
+            ("prompts", "promptsListChanged"),
+            ("resources", "resourcesListChanged"),
+        ];
+        let says = |list: &str| {
+            discovered.pointer(&format!("/capabilities/{list}/listChanged")) == Some(&Value::Bool(true))
+        };
+        let wanted: Map<String, Value> = lists
+            .iter()
+            .filter(|(list, _)| says(list))
+            .map(|(_, name)| ((*name).to_owned(), Value::Bool(true)))
+            .collect();
+        if wanted.is_empty() {
+            return;
+        }
+        let own = json!({"jsonrpc": "2.0", "id": "wakashu-subscription", "method": "subscriptions/listen",
+            "params": {"_meta": splice::envelope(), "notifications": wanted}});
+        let Ok(mut call) = Call::read(Bytes::from(own.to_string())) else { return };
+        call.patience = SUBSCRIPTION_PATIENCE;
+        let link = Arc::clone(&self.link);
+        let task = tokio::spawn(async move { link.request(call).await.map(drop) });
+        let id = Bytes::from_static(b"wakashu-subscription");
+        lock(&self.open_ended).push(id.clone());
+        lock(&self.under_way).insert(id, task.abort_handle());
+    }
+
+    /// Opens a subscription with us, in place of a server that knows none.
+    async fn subscribe(&self, call: &Call) {
+        let params: Value =
+            call.params().and_then(|params| serde_json::from_slice(&params).ok()).unwrap_or_default();
+        let wanted = params.get("notifications").and_then(Value::as_object).cloned().unwrap_or_default();
+        let taken: Map<String, Value> =
+            wanted.into_iter().filter(|(name, _)| name.ends_with("ListChanged")).collect();
+        let id: Value = serde_json::from_slice(&call.id_json()).unwrap_or_default();
+        lock(&self.subscriptions).push(call.id_json());
+        let acknowledged = json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+            "params": {"_meta": {SUBSCRIPTION_ID: id}, "notifications": taken}});
+        self.send(acknowledged.to_string()).await;
+    }
+
+    /// Changes what a server says by itself so that a host of the other era understands it; `None` if it cannot.
+    fn adapt(&self, message: Chain, mode: Mode) -> Option<Chain> {
+        let Ok(envelope) = message.scan() else { return Some(message) };
+        let is_own = |name: &str| name == "notifications/subscriptions/acknowledged";
+        let method = envelope.method().map(|span| message.slice(span).into_bytes());
+        let method: String = method.and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default();
+        match (mode, envelope.kind()) {
+            (Mode::ToModern, Some(Kind::Notification)) if is_own(&method) => None,
+            (Mode::ToLegacy, Some(Kind::Notification)) if method.ends_with("/list_changed") => {
+                // The first subscription hears of it; a host has one.
+                let subscription = lock(&self.subscriptions).first().cloned()?;
+                let id: Value = serde_json::from_slice(&subscription).unwrap_or_default();
+                let told =
+                    json!({"jsonrpc": "2.0", "method": method, "params": {"_meta": {SUBSCRIPTION_ID: id}}});
+                Some(Chain::from(told.to_string()))
+            }
+            (Mode::ToLegacy, Some(Kind::Request)) => {
+                self.refuse_request(&message, &envelope, &method);
+                None
+            }
+            // A modern host hears of logs only if it asks for them.
+            (Mode::ToLegacy, Some(Kind::Notification)) if method == "notifications/message" => None,
+            _ => Some(message),
+        }
+    }
+
+    /// Answers what a legacy server asks a host that cannot be asked.
+    fn refuse_request(&self, message: &Chain, envelope: &wakashu_wire::Envelope, method: &str) {
+        let id = envelope.id().map(|span| message.slice(span).into_bytes()).unwrap_or_default();
+        let id = String::from_utf8_lossy(&id).into_owned();
+        let answer = match method {
+            "ping" => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#),
+            _ => wakashu_wire::error::method_not_found(false).to_json(Some(&id)),
+        };
+        let Ok(answer) = Call::read(Bytes::from(answer)) else { return };
+        let link = Arc::clone(&self.link);
+        tokio::spawn(async move { link.notify(answer).await });
+    }
+}
+
+const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// Tells whether a refusal is one that only a modern server gives, or one that says nothing of the era.
+fn tells_modern(error: &Error) -> bool {
+    let modern = [code::HEADER_MISMATCH, -32021, code::UNSUPPORTED_VERSION];
+    let says_so = error.rpc_code().is_some_and(|found| modern.iter().any(|code| i64::from(*code) == found));
+    let is_out_of_reach =
+        error.never_sent || matches!(error.code, ErrorCode::PermissionDenied | ErrorCode::RateLimitExceeded);
+    says_so || is_out_of_reach
+}
+
+fn own_answer(call: &Call, result: &Value) -> Result<Answer> {
+    let id = String::from_utf8_lossy(&call.id_json()).into_owned();
+    let message = Chain::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+    let envelope = message
+        .scan()
+        .map_err(|_| Error::new(ErrorCode::InvalidRequest, "an answer of our own is broken"))?;
+    Ok(Answer { message, envelope })
+}
+
+/// Tells the host of a failure, in the server's words where it had any.
+fn error_line(id: &Bytes, error: &Error) -> Chain {
+    let said = error
+        .details
+        .as_ref()
+        .filter(|details| error.rpc_code().is_some() && details.get("message").is_some());
+    let said = said.cloned().unwrap_or_else(|| {
+        json!({"code": code::INTERNAL, "message": error.message,
+            "data": {"code": error.code.as_str(), "retryable": error.retryable(), "next": error.next_step()}})
+    });
+    let id = String::from_utf8_lossy(id);
+    Chain::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{said}}}"#))
+}
+
+fn refused(refused: crate::link::Refused) -> Error {
+    Error::unsent(ErrorCode::InvalidRequest, refused.error.message)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

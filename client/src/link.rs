@@ -1,0 +1,295 @@
+//! A link carries raw messages to one server and back. What they mean is no concern of it, with three exceptions: it
+//! finds the answer to each request, it says `initialize` again when a session or a process was lost, and it tells the
+//! server of requests that nobody waits for any more.
+
+pub mod child;
+pub mod http;
+pub mod sse;
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::pin::Pin;
+use std::time::Duration;
+
+use ::http::{HeaderName, HeaderValue};
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use wakashu_wire::{Body, Envelope, Incoming, RpcError, era, message, string};
+
+use crate::chain::Chain;
+use crate::error::{Error, ErrorCode, Result};
+
+/// The largest message that is taken from a server, as the official SDKs have it.
+pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
+
+/// How long a request waits for an answer or a sign of progress, unless it says otherwise.
+pub const DEFAULT_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where a link puts messages that are no answers: notifications, and what a legacy server asks its client.
+pub type Inbox = mpsc::Sender<Chain>;
+
+/// A future in a box.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A link to one server.
+pub trait Link: Send + Sync + std::fmt::Debug {
+    /// Sends a request and waits for its answer, under the id the request has. Dropping the future cancels the request.
+    fn request(&self, call: Call) -> BoxFuture<'_, Result<Answer>>;
+
+    /// Sends a message that has no answer.
+    fn notify(&self, call: Call) -> BoxFuture<'_, Result<()>>;
+
+    /// Begins to take what a legacy server says by itself, where that needs a connection of its own.
+    fn listen(&self) {}
+
+    /// Tells whether messages travel with headers that repeat parts of them.
+    fn has_headers(&self) -> bool {
+        false
+    }
+
+    /// Tells whether the server is thought to be there.
+    fn is_open(&self) -> bool;
+
+    /// Ends the connection or the process; the next request opens it again.
+    fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// A message to a server.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The JSON.
+    pub body: Bytes,
+    /// What it is.
+    pub kind: CallKind,
+    /// Where its id stands in it; empty for notifications.
+    pub id: Range<usize>,
+    /// The method; empty for answers to a server.
+    pub method: String,
+    /// The tool, prompt or resource it names.
+    pub name: Option<String>,
+    /// The revision its envelope names; only modern messages have one.
+    pub version: Option<String>,
+    /// The JSON of its progress token.
+    pub progress_token: Option<String>,
+    /// Headers for this message alone, where the link has headers.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// How long to wait for an answer or a sign of progress.
+    pub patience: Duration,
+}
+
+/// What a message to a server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallKind {
+    /// It wants an answer.
+    Request,
+    /// It wants none.
+    Notification,
+    /// It answers something the server asked.
+    Response,
+}
+
+/// Why a message is not sent to any server.
+#[derive(Debug)]
+pub struct Refused {
+    /// The JSON of its id, where one was readable.
+    pub id: Option<String>,
+    /// What to answer.
+    pub error: RpcError,
+}
+
+impl Call {
+    /// Reads a message that is about to be sent. What names one thing twice is refused wherever a rule looks: in the
+    /// message, in its `params` and in `_meta`.
+    #[expect(clippy::needless_pass_by_value, reason = "the call keeps a part of it")]
+    pub fn read(body: Bytes) -> Result<Self, Refused> {
+        let refuse = |id: Option<&str>, error| Refused { id: id.map(str::to_owned), error };
+        let text = match message::split(&body) {
+            Ok(Body::Single(text)) => text,
+            Ok(Body::Batch(_)) => {
+                return Err(refuse(None, wakashu_wire::error::invalid_request("batches are not passed on")));
+            }
+            Err(error) => return Err(refuse(None, error)),
+        };
+        let start = offset_in(&body, text.as_bytes());
+        let incoming = message::read(text).map_err(|unreadable| refuse(unreadable.id, unreadable.error))?;
+        let mut call = Self {
+            kind: CallKind::Request,
+            id: 0..0,
+            method: String::new(),
+            name: None,
+            version: None,
+            progress_token: None,
+            headers: Vec::new(),
+            patience: DEFAULT_PATIENCE,
+            body: body.slice(start..start + text.len()),
+        };
+        match incoming {
+            Incoming::Request(request) => {
+                let meta = request.params.meta.members();
+                if let Some(name) = first_twice(&meta.0) {
+                    let sentence = format!("`{name}` appears twice in `_meta`");
+                    let error = RpcError::new(400, wakashu_wire::error::code::INVALID_REQUEST, sentence);
+                    return Err(refuse(Some(request.id), error));
+                }
+                let at = offset_in(text.as_bytes(), request.id.as_bytes());
+                call.id = at..at + request.id.len();
+                call.version = meta.string(era::VERSION_KEY).map(Cow::into_owned);
+                call.progress_token = meta.get("progressToken").map(|token| token.get().to_owned());
+                let name = match &*request.method {
+                    "tools/call" | "prompts/get" => request.params.name,
+                    "resources/read" => request.params.uri,
+                    _ => None,
+                };
+                call.name = name.and_then(string).map(Cow::into_owned);
+                call.method = request.method.into_owned();
+            }
+            Incoming::Notification(notification) => {
+                call.kind = CallKind::Notification;
+                call.method = notification.method.into_owned();
+            }
+            Incoming::Response => call.kind = CallKind::Response,
+        }
+        Ok(call)
+    }
+
+    /// Returns the JSON of the id.
+    #[must_use]
+    pub fn id_json(&self) -> Bytes {
+        self.body.slice(self.id.clone())
+    }
+
+    /// Returns the `params` of a message, if it has any.
+    #[must_use]
+    pub fn params(&self) -> Option<Bytes> {
+        let envelope = Chain::from(self.body.clone()).scan().ok()?;
+        envelope.params().map(|span| self.body.slice(span))
+    }
+}
+
+/// Returns the first name that is there twice.
+fn first_twice<'m, T>(members: &'m [(Cow<'_, str>, T)]) -> Option<&'m str> {
+    let twice = |at: usize, name: &str| members.iter().take(at).any(|(before, _)| before == name);
+    members.iter().enumerate().find(|(at, (name, _))| twice(*at, name)).map(|(_, (name, _))| &**name)
+}
+
+/// Returns where a part of `whole` begins in it.
+fn offset_in(whole: &[u8], part: &[u8]) -> usize {
+    (part.as_ptr().addr()).saturating_sub(whole.as_ptr().addr()).min(whole.len())
+}
+
+/// An answer as it came.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The whole message.
+    pub message: Chain,
+    /// Where its parts stand.
+    pub envelope: Envelope,
+}
+
+impl Answer {
+    /// Puts the id of the request it answers where its own stands, or adds it.
+    #[must_use]
+    pub(crate) fn with_id(self, id: Bytes) -> Self {
+        let message = match self.envelope.id() {
+            Some(span) if self.message.slice(span.clone()).into_bytes() == id => return self,
+            Some(span) => self.message.replace(span, id),
+            None => {
+                // A message is an object with a member at least, so the new one goes before all others.
+                let open = self.message.slice(0..self.message.len()).into_bytes();
+                let after = memchr::memchr(b'{', &open).map_or(0, |at| at + 1);
+                let member = [b"\"id\":".as_slice(), &id, b","].concat();
+                self.message.replace(after..after, Bytes::from(member))
+            }
+        };
+        match message.scan() {
+            Ok(envelope) => Self { message, envelope },
+            Err(_) => Self { message, envelope: self.envelope },
+        }
+    }
+
+    /// Reads the result, or the error there is in its place.
+    pub fn result(&self) -> Result<serde_json::Value> {
+        let read = |span| {
+            let json = self.message.slice(span).into_bytes();
+            serde_json::from_slice(&json).map_err(|error| {
+                Error::new(ErrorCode::InvalidRequest, format!("the answer is not JSON: {error}"))
+            })
+        };
+        match (self.envelope.result(), self.envelope.error()) {
+            (Some(span), _) => read(span),
+            (None, Some(span)) => Err(Error::from_rpc(&read(span)?)),
+            (None, None) => {
+                Err(Error::new(ErrorCode::InvalidRequest, "the answer has neither result nor error"))
+            }
+        }
+    }
+}
+
+/// Returns the failure of a request whose server was silent for too long.
+pub(crate) fn timed_out(call: &Call) -> Error {
+    let sentence = format!("no answer to `{}` within {:?}", call.method, call.patience);
+    Error::new(ErrorCode::Timeout, sentence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Call, Refused> {
+        Call::read(Bytes::copy_from_slice(text.as_bytes()))
+    }
+
+    #[test]
+    fn what_a_link_needs_is_read_off_a_message() {
+        let call = read(
+            r#"  {"jsonrpc":"2.0","params":{"name":"第1回","_meta":{"progressToken":"t","io.modelcontextprotocol/protocolVersion":"2026-07-28"}},"id": 17 ,"method":"tools/call"}
+"#,
+        )
+        .unwrap();
+        assert_eq!((call.kind, &*call.method), (CallKind::Request, "tools/call"));
+        assert_eq!(call.id_json(), "17");
+        assert_eq!(call.name.as_deref(), Some("第1回"));
+        assert_eq!(call.version.as_deref(), Some("2026-07-28"));
+        assert_eq!(call.progress_token.as_deref(), Some("\"t\""));
+        let call = read(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).unwrap();
+        assert_eq!(call.kind, CallKind::Response);
+        let call = read(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).unwrap();
+        assert_eq!((call.kind, call.params()), (CallKind::Notification, None));
+    }
+
+    #[test]
+    fn duplicates_are_refused_where_rules_look_and_pass_where_they_do_not() {
+        for (text, id) in [
+            (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}"#, None),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#, None),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"a","m\u0065thod":"b"}"#, None),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}"#, Some("1")),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"x":1,"x":2}}}"#,
+                Some("1"),
+            ),
+            (r#"[{"jsonrpc":"2.0","id":1,"method":"a"}]"#, None),
+            ("", None),
+            ("nonsense", None),
+        ] {
+            assert_eq!(read(text).unwrap_err().id.as_deref(), id, "{text}");
+        }
+        let free = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":1,"x":2}}}"#;
+        assert_eq!(read(free).unwrap().body, free);
+    }
+
+    #[test]
+    fn an_answer_gets_the_id_it_is_asked_under() {
+        let with_id = |text: &str| {
+            let message = Chain::from(text.to_owned());
+            let envelope = message.scan().unwrap();
+            let answer = Answer { message, envelope }.with_id(Bytes::from_static(b"\"a\""));
+            assert_eq!(answer.envelope, answer.message.scan().unwrap());
+            String::from_utf8(answer.message.into_bytes().to_vec()).unwrap()
+        };
+        assert_eq!(with_id(r#"{"id":"a","result":1.0}"#), r#"{"id":"a","result":1.0}"#);
+        assert_eq!(with_id(r#"{"result":1.0,"id" : 7 }"#), r#"{"result":1.0,"id" : "a" }"#);
+        assert_eq!(with_id(r#" { "error":{}}"#), r#" {"id":"a", "error":{}}"#);
+        assert_eq!(with_id(r#"{"id":null,"error":{}}"#), r#"{"id":"a","error":{}}"#);
+    }
+}

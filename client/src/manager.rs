@@ -1,0 +1,710 @@
+//! Many servers and the program's own tools behind one interface.
+//!
+//! ```no_run
+//! # async fn example() -> wakashu_client::Result<()> {
+//! use serde_json::json;
+//! use wakashu_client::config::Config;
+//! use wakashu_client::manager::{Execution, Manager};
+//!
+//! let config = Config::read(std::path::Path::new("mcp.config.yaml"))?;
+//! let manager = Manager::new(config.options);
+//! for (server, error) in manager.initialize(config.servers).await {
+//!     eprintln!("{server}: {error}; {}", error.next_step());
+//! }
+//! let result = manager.execute_tool("get_wakashu_ranking", json!({"round_title": "第1回"})).await;
+//! assert!(result.success);
+//! let both = manager.execute_parallel(vec![
+//!     Execution::new("list_rounds", json!({})),
+//!     Execution::new("search_poems", json!({"query": "月"})),
+//! ]);
+//! let results = both.await.all_or_error()?;
+//! # Ok(()) }
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast};
+
+use crate::cache::Cache;
+use crate::config::{Options, ServerConfig};
+use crate::error::{Error, ErrorCode, Result};
+use crate::link::BoxFuture;
+use crate::metrics::{Counter, Metrics};
+use crate::server::{Agreed, Busy, Change, Server, Tool, Treatment};
+use crate::validate::Schema;
+
+/// What a tool gave.
+#[derive(Debug, Clone, Serialize)]
+pub struct ToolResult {
+    /// Whether it did what it was asked.
+    pub success: bool,
+    /// What it gave: of a server's tool the whole result (`content`, `structuredContent`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Error>,
+    /// How it went.
+    pub metadata: Metadata,
+}
+
+/// How an execution went.
+#[derive(Debug, Clone, Serialize)]
+pub struct Metadata {
+    /// How long it took, in milliseconds.
+    #[serde(rename = "executionTime")]
+    pub execution_time: f64,
+    /// The server that ran it; none for the program's own tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+}
+
+/// A tool to be run, one of several.
+#[derive(Debug, Clone)]
+pub struct Execution {
+    /// Its name.
+    pub tool: String,
+    /// What it is given.
+    pub params: Value,
+}
+
+impl Execution {
+    /// Returns the execution of a tool.
+    #[must_use]
+    pub fn new(tool: impl Into<String>, params: Value) -> Self {
+        Self { tool: tool.into(), params }
+    }
+}
+
+/// The results of several executions, in their order.
+#[derive(Debug, Clone)]
+pub struct ParallelResults(pub Vec<ToolResult>);
+
+impl ParallelResults {
+    /// Returns all results, or the error of the first execution that failed.
+    pub fn all_or_error(self) -> Result<Vec<ToolResult>> {
+        let failed = self.0.iter().enumerate().find_map(|(at, result)| Some((at, result.error.as_ref()?)));
+        match failed {
+            None => Ok(self.0),
+            Some((at, error)) => {
+                let sentence = format!("task {at} failed: {error}");
+                let details = serde_json::to_value(error).unwrap_or_default();
+                Err(Error::new(ErrorCode::ParallelExecutionFailed, sentence).with_details(details))
+            }
+        }
+    }
+}
+
+/// Decides whether a tool may run with these parameters.
+pub type CanExecute = Arc<dyn Fn(&Value) -> BoxFuture<'static, bool> + Send + Sync>;
+
+/// Runs a tool of the program's own.
+pub type Execute = Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Value>> + Send + Sync>;
+
+/// A tool of the program's own.
+#[derive(Clone)]
+pub struct OwnTool {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// Its version.
+    pub version: String,
+    /// What it takes.
+    pub input_schema: Value,
+    /// What it gives.
+    pub output_schema: Option<Value>,
+    /// Decides whether it may run.
+    pub can_execute: Option<CanExecute>,
+    /// Runs it.
+    pub execute: Execute,
+}
+
+impl fmt::Debug for OwnTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnTool").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// A tool that can be run.
+#[derive(Debug, Clone)]
+pub struct RegisteredTool {
+    /// What it is.
+    pub tool: Tool,
+    /// The server that has it; none for the program's own tools.
+    pub server: Option<Arc<str>>,
+}
+
+/// A tool with what is known about it once.
+struct Registered {
+    tool: Tool,
+    input: Option<Schema>,
+    output: Option<Schema>,
+    own: Option<OwnTool>,
+}
+
+impl Registered {
+    fn new(tool: Tool, own: Option<OwnTool>) -> Arc<Self> {
+        let input = Schema::compile(&tool.name, &tool.input_schema);
+        let output = tool.output_schema.as_ref().and_then(|schema| Schema::compile(&tool.name, schema));
+        Arc::new(Self { tool, input, output, own })
+    }
+}
+
+/// A registered server.
+struct Member {
+    server: Arc<Server>,
+    config: ServerConfig,
+    tools: RwLock<BTreeMap<String, Arc<Registered>>>,
+    /// Its place among the live links.
+    place: Mutex<Option<OwnedSemaphorePermit>>,
+}
+
+impl Member {
+    fn allows(&self, tool: &str) -> bool {
+        let matches = |patterns: &[String]| patterns.iter().any(|pattern| matches_pattern(pattern, tool));
+        (self.config.allow.is_empty() || matches(&self.config.allow)) && !matches(&self.config.deny)
+    }
+}
+
+/// Many servers.
+#[derive(Clone)]
+pub struct Manager {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    options: Options,
+    cache: Arc<Cache>,
+    metrics: Metrics,
+    members: RwLock<BTreeMap<Arc<str>, Arc<Member>>>,
+    own: RwLock<BTreeMap<String, Arc<Registered>>>,
+    rules: RwLock<BTreeMap<String, CanExecute>>,
+    parallel: Arc<Semaphore>,
+    places: Arc<Semaphore>,
+    /// Tells those who wait for a place that a server has nothing to do any more.
+    released: Arc<Notify>,
+}
+
+impl fmt::Debug for Manager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let servers: Vec<_> = read(&self.inner.members).keys().cloned().collect();
+        f.debug_struct("Manager").field("servers", &servers).finish_non_exhaustive()
+    }
+}
+
+impl Manager {
+    /// Makes a manager without servers.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        let inner = Inner {
+            cache: Arc::new(Cache::new(options.cache_entries, options.cache_ttl)),
+            metrics: Metrics::default(),
+            members: RwLock::default(),
+            own: RwLock::default(),
+            rules: RwLock::default(),
+            parallel: Arc::new(Semaphore::new(options.max_parallel.max(1))),
+            places: Arc::new(Semaphore::new(options.max_connections.max(1))),
+            released: Arc::default(),
+            options,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Registers servers side by side. One that cannot be reached is registered without tools, and returned with the
+    /// reason; [`Manager::connect`] tries it again.
+    pub async fn initialize(&self, servers: Vec<ServerConfig>) -> Vec<(Arc<str>, Error)> {
+        let connecting = servers.into_iter().map(|config| async move {
+            let name: Arc<str> = config.name.as_str().into();
+            let added = self.add(config);
+            let connected = match added {
+                Ok(()) => self.connect(&name).await.map(drop),
+                Err(error) => Err(error),
+            };
+            connected.err().map(|error| (name, error))
+        });
+        join_all(connecting).await.into_iter().flatten().collect()
+    }
+
+    /// Registers a server and its tools. One that cannot be reached is not registered.
+    pub async fn register_server(&self, config: ServerConfig) -> Result<()> {
+        let name = config.name.clone();
+        self.add(config)?;
+        let connected = self.connect(&name).await;
+        if connected.is_err() {
+            self.remove_server(&name).await?;
+        }
+        connected.map(drop)
+    }
+
+    fn add(&self, config: ServerConfig) -> Result<()> {
+        let name: Arc<str> = config.name.as_str().into();
+        if read(&self.inner.members).contains_key(&name) {
+            let sentence = format!("there is a server `{name}` already");
+            return Err(Error::unsent(ErrorCode::InvalidRequest, sentence));
+        }
+        let options = &self.inner.options;
+        let treatment = Treatment {
+            timeout: config.timeout.unwrap_or(options.timeout),
+            retry: config.retry_policy.clone().unwrap_or_else(|| options.retry_policy.clone()),
+            trusted: config.trusted,
+            authorisation: config.authorisation()?,
+            cache: Arc::clone(&self.inner.cache),
+            metrics: self.inner.metrics.clone(),
+        };
+        let server = Server::new(Arc::clone(&name), treatment, |inbox| config.link(options, inbox))?;
+        let changes = server.changes();
+        let member = Arc::new(Member { server, config, tools: RwLock::default(), place: Mutex::default() });
+        tokio::spawn(follow(Arc::downgrade(&self.inner), Arc::downgrade(&member), changes));
+        if options.debug {
+            tracing::info!(server = %name, "registered");
+        }
+        write(&self.inner.members).insert(name, member);
+        Ok(())
+    }
+
+    /// Removes a server and its tools, and ends its process or connection.
+    pub async fn remove_server(&self, name: &str) -> Result<()> {
+        let removed = write(&self.inner.members).remove(name);
+        let member = removed.ok_or_else(|| no_server(name))?;
+        self.inner.cache.forget(name, |_| true);
+        member.server.disconnect().await;
+        drop(lock(&member.place).take());
+        self.inner.released.notify_waiters();
+        Ok(())
+    }
+
+    /// Returns the names of the servers.
+    #[must_use]
+    pub fn servers(&self) -> Vec<Arc<str>> {
+        read(&self.inner.members).keys().cloned().collect()
+    }
+
+    /// Returns a server. What is asked through it does not count for the pool of live links.
+    #[must_use]
+    pub fn server(&self, name: &str) -> Option<Arc<Server>> {
+        read(&self.inner.members).get(name).map(|member| Arc::clone(&member.server))
+    }
+
+    /// Connects a server, unless that is done, and reads which tools it has.
+    pub async fn connect(&self, name: &str) -> Result<Arc<Agreed>> {
+        let member = self.member(name)?;
+        let _in_use = self.inner.take_place(&member).await?;
+        let agreed = member.server.connect().await?;
+        self.inner.refresh(&member).await?;
+        Ok(agreed)
+    }
+
+    /// Ends a server's process or connection; its tools stay, and running one connects it again.
+    pub async fn disconnect(&self, name: &str) -> Result<()> {
+        let member = self.member(name)?;
+        member.server.disconnect().await;
+        drop(lock(&member.place).take());
+        self.inner.released.notify_waiters();
+        Ok(())
+    }
+
+    /// Tells whether a server is connected.
+    #[must_use]
+    pub fn is_connected(&self, name: &str) -> bool {
+        self.member(name).is_ok_and(|member| member.server.is_connected())
+    }
+
+    /// Registers a tool of the program's own.
+    pub fn register_tool(&self, tool: OwnTool) -> Result<()> {
+        let mut own = write(&self.inner.own);
+        if own.contains_key(&tool.name) {
+            let sentence = format!("there is a tool `{}` already", tool.name);
+            return Err(Error::unsent(ErrorCode::InvalidRequest, sentence));
+        }
+        let described = Tool {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            version: tool.version.clone(),
+            input_schema: tool.input_schema.clone(),
+            output_schema: tool.output_schema.clone(),
+            definition: serde_json::json!({"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}),
+        };
+        own.insert(tool.name.clone(), Registered::new(described, Some(tool)));
+        Ok(())
+    }
+
+    /// Sets the rule that decides whether a tool may run with given parameters. The name is one [`Manager::get_tool`]
+    /// takes.
+    pub fn set_can_execute(&self, tool: impl Into<String>, rule: CanExecute) {
+        write(&self.inner.rules).insert(tool.into(), rule);
+    }
+
+    /// Returns all tools that may be run: the program's own, then those of the servers.
+    #[must_use]
+    pub fn tools(&self) -> Vec<RegisteredTool> {
+        let own = read(&self.inner.own);
+        let own = own.values().map(|tool| RegisteredTool { tool: tool.tool.clone(), server: None });
+        let mut tools: Vec<RegisteredTool> = own.collect();
+        for (name, member) in &*read(&self.inner.members) {
+            let of_server = read(&member.tools);
+            let allowed = of_server.values().filter(|tool| member.allows(&tool.tool.name));
+            tools.extend(
+                allowed
+                    .map(|tool| RegisteredTool { tool: tool.tool.clone(), server: Some(Arc::clone(name)) }),
+            );
+        }
+        tools
+    }
+
+    /// Returns a tool by its name, or by `server__tool`.
+    #[must_use]
+    pub fn get_tool(&self, name: &str) -> Option<RegisteredTool> {
+        let (tool, member) = self.inner.find(name).ok()?;
+        let server = member.map(|member| Arc::clone(member.server.name()));
+        Some(RegisteredTool { tool: tool.tool.clone(), server })
+    }
+
+    /// Runs a tool. A name that several servers have is said as `server__tool`.
+    pub async fn execute_tool(&self, name: &str, params: Value) -> ToolResult {
+        let started = Instant::now();
+        let found = self.inner.find(name);
+        let server =
+            found.as_ref().ok().and_then(|(_, member)| Some(member.as_ref()?.server.name().to_string()));
+        let outcome = match found {
+            Ok((tool, member)) => self.inner.execute(name, &tool, member.as_deref(), params).await,
+            Err(error) => Err((error, None)),
+        };
+        let metadata = Metadata { execution_time: started.elapsed().as_secs_f64() * 1000.0, server };
+        if self.inner.options.debug {
+            let code = outcome.as_ref().err().map(|(error, _)| error.code.as_str());
+            tracing::info!(tool = name, ms = metadata.execution_time, code, "executed");
+        }
+        match outcome {
+            Ok(data) => ToolResult { success: true, data: Some(data), error: None, metadata },
+            Err((error, data)) => ToolResult { success: false, data, error: Some(error), metadata },
+        }
+    }
+
+    /// Runs several tools, as many at a time as the options allow. One that fails does not touch the others.
+    pub async fn execute_parallel(&self, executions: Vec<Execution>) -> ParallelResults {
+        let running = executions.into_iter().map(|execution| async move {
+            // The semaphore is never closed.
+            let _place = self.inner.parallel.acquire().await;
+            self.execute_tool(&execution.tool, execution.params).await
+        });
+        ParallelResults(join_all(running).await)
+    }
+
+    /// Returns a server's prompt as one text.
+    pub async fn execute_prompt(
+        &self,
+        server: &str,
+        name: &str,
+        args: &Map<String, Value>,
+    ) -> Result<String> {
+        let member = self.member(server)?;
+        let _in_use = self.inner.take_place(&member).await?;
+        member.server.execute_prompt(name, args).await
+    }
+
+    /// Returns the prompts of a server.
+    pub async fn list_prompts(&self, server: &str) -> Result<Vec<Value>> {
+        let member = self.member(server)?;
+        let _in_use = self.inner.take_place(&member).await?;
+        member.server.list_prompts().await
+    }
+
+    /// Returns the resources of a server.
+    pub async fn list_resources(&self, server: &str) -> Result<Vec<Value>> {
+        let member = self.member(server)?;
+        let _in_use = self.inner.take_place(&member).await?;
+        member.server.list_resources().await
+    }
+
+    /// Returns what is in a resource of a server.
+    pub async fn read_resource(&self, server: &str, uri: &str) -> Result<Value> {
+        let member = self.member(server)?;
+        let _in_use = self.inner.take_place(&member).await?;
+        member.server.read_resource(uri).await
+    }
+
+    /// Returns the counters.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.inner.metrics
+    }
+
+    /// Ends all processes and connections.
+    pub async fn close(&self) {
+        let members: Vec<_> = read(&self.inner.members).values().cloned().collect();
+        join_all(members.iter().map(|member| member.server.disconnect())).await;
+    }
+
+    fn member(&self, name: &str) -> Result<Arc<Member>> {
+        read(&self.inner.members).get(name).cloned().ok_or_else(|| no_server(name))
+    }
+}
+
+fn no_server(name: &str) -> Error {
+    Error::unsent(ErrorCode::ResourceNotFound, format!("there is no server `{name}`"))
+}
+
+type Found = (Arc<Registered>, Option<Arc<Member>>);
+
+impl Inner {
+    fn find(&self, name: &str) -> Result<Found> {
+        if let Some(tool) = read(&self.own).get(name) {
+            return Ok((Arc::clone(tool), None));
+        }
+        let members = read(&self.members);
+        let mut found: Vec<Found> = Vec::new();
+        for (server, member) in &*members {
+            let tools = read(&member.tools);
+            let qualified = name.strip_prefix(&**server).and_then(|rest| rest.strip_prefix("__"));
+            if let Some(tool) = qualified.and_then(|tool| tools.get(tool)) {
+                return Ok((Arc::clone(tool), Some(Arc::clone(member))));
+            }
+            if let Some(tool) = tools.get(name) {
+                found.push((Arc::clone(tool), Some(Arc::clone(member))));
+            }
+        }
+        if found.len() > 1 {
+            let servers = found
+                .iter()
+                .filter_map(|(_, member)| Some(format!("`{}__{name}`", member.as_ref()?.server.name())));
+            let sentence = format!(
+                "several servers have a tool `{name}`: say {}",
+                servers.collect::<Vec<_>>().join(" or ")
+            );
+            return Err(Error::unsent(ErrorCode::ToolNotFound, sentence));
+        }
+        found.pop().ok_or_else(|| Error::unsent(ErrorCode::ToolNotFound, format!("tool `{name}` not found")))
+    }
+
+    /// Runs a tool that was found; a failure may come with what the tool gave.
+    async fn execute(
+        &self,
+        name: &str,
+        tool: &Registered,
+        member: Option<&Member>,
+        params: Value,
+    ) -> Result<Value, (Error, Option<Value>)> {
+        let plain = |error| (error, None);
+        if let Some(schema) = &tool.input {
+            schema.check("parameters", &params, ErrorCode::InvalidParams).map_err(plain)?;
+        }
+        let refused = |sentence: String| plain(Error::unsent(ErrorCode::CannotExecute, sentence));
+        if member.is_some_and(|member| !member.allows(&tool.tool.name)) {
+            return Err(refused(format!("the configuration does not allow `{name}`")));
+        }
+        let rule = read(&self.rules).get(name).cloned();
+        for rule in
+            [rule.as_ref(), tool.own.as_ref().and_then(|own| own.can_execute.as_ref())].into_iter().flatten()
+        {
+            if !rule(&params).await {
+                return Err(refused(format!("`{name}` cannot be executed with the given parameters")));
+            }
+        }
+        let result = match (member, &tool.own) {
+            (Some(member), _) => {
+                let _in_use = self.take_place(member).await.map_err(plain)?;
+                member.server.execute_tool(&tool.tool.name, &params).await.map_err(plain)?
+            }
+            (None, Some(own)) => {
+                let late = |_| {
+                    Error::new(
+                        ErrorCode::Timeout,
+                        format!("`{name}` took longer than {:?}", self.options.timeout),
+                    )
+                };
+                let ran = tokio::time::timeout(self.options.timeout, (own.execute)(params)).await;
+                ran.map_err(late).and_then(|result| result).map_err(plain)?
+            }
+            (None, None) => {
+                return Err(plain(Error::unsent(
+                    ErrorCode::ToolNotFound,
+                    format!("tool `{name}` not found"),
+                )));
+            }
+        };
+        if member.is_some() && result.get("isError") == Some(&Value::Bool(true)) {
+            let text = result
+                .pointer("/content/0/text")
+                .and_then(Value::as_str)
+                .unwrap_or("the tool gave no reason");
+            return Err((Error::new(ErrorCode::ExecutionFailed, text), Some(result)));
+        }
+        if let Some(schema) = tool.output.as_ref().filter(|_| self.options.validate_output) {
+            let given = if member.is_some() {
+                result.get("structuredContent").unwrap_or(&Value::Null)
+            } else {
+                &result
+            };
+            let checked = schema.check("result", given, ErrorCode::ExecutionFailed);
+            if let Err(error) = checked {
+                return Err((Error { never_sent: false, ..error }, Some(result)));
+            }
+        }
+        Ok(result)
+    }
+
+    /// Reads which tools a server has.
+    async fn refresh(&self, member: &Member) -> Result<()> {
+        let listed = member.server.list_tools().await?;
+        let before = read(&member.tools).clone();
+        // A tool that has not changed keeps its compiled schemas.
+        let tools = listed.into_iter().map(|tool| match before.get(&tool.name) {
+            Some(known) if known.tool == tool => (tool.name.clone(), Arc::clone(known)),
+            _ => (tool.name.clone(), Registered::new(tool, None)),
+        });
+        let tools = tools.collect();
+        *write(&member.tools) = tools;
+        Ok(())
+    }
+
+    /// Finds a place for a server among the live links, and marks it as in use. Where all places are taken, the server
+    /// that was idle longest is stopped; where none is idle, this waits as long as a request may take.
+    async fn take_place(&self, member: &Member) -> Result<InUse> {
+        let in_use = InUse { busy: Some(member.server.busy()), released: Arc::clone(&self.released) };
+        let deadline = tokio::time::Instant::now() + member.config.timeout.unwrap_or(self.options.timeout);
+        loop {
+            let released = self.released.notified();
+            if lock(&member.place).is_some() {
+                return Ok(in_use);
+            }
+            let free = Arc::clone(&self.places).try_acquire_owned().ok();
+            if let Some(place) = match free {
+                Some(place) => Some(place),
+                None => self.evict().await,
+            } {
+                *lock(&member.place) = Some(place);
+                return Ok(in_use);
+            }
+            if tokio::time::timeout_at(deadline, released).await.is_err() {
+                let most = self.options.max_connections;
+                let sentence =
+                    format!("all {most} links are busy: raise `maxConnections`, or ask for less at a time");
+                return Err(Error::unsent(ErrorCode::Timeout, sentence));
+            }
+        }
+    }
+
+    /// Stops the server that was idle longest and returns its place.
+    async fn evict(&self) -> Option<OwnedSemaphorePermit> {
+        let (member, place) = {
+            let members = read(&self.members);
+            let idle =
+                members.values().filter(|member| lock(&member.place).is_some() && !member.server.is_busy());
+            let oldest = Arc::clone(idle.min_by_key(|member| member.server.last_used())?);
+            let place = lock(&oldest.place).take()?;
+            if oldest.server.is_busy() {
+                // It was asked something meanwhile, and relies upon its place.
+                *lock(&oldest.place) = Some(place);
+                return None;
+            }
+            (oldest, place)
+        };
+        self.metrics.count(Counter::Evictions, member.server.name());
+        member.server.disconnect().await;
+        Some(place)
+    }
+}
+
+/// Keeps a server from being stopped.
+struct InUse {
+    busy: Option<Busy>,
+    released: Arc<Notify>,
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        // First the mark goes, then those who wait are told.
+        drop(self.busy.take());
+        self.released.notify_waiters();
+    }
+}
+
+/// Keeps the registry as the server's list is.
+async fn follow(inner: Weak<Inner>, member: Weak<Member>, mut changes: broadcast::Receiver<Change>) {
+    loop {
+        match changes.recv().await {
+            Ok(Change::Tools) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Ok(_) => continue,
+            Err(broadcast::error::RecvError::Closed) => return,
+        }
+        let (Some(inner), Some(member)) = (inner.upgrade(), member.upgrade()) else { return };
+        if let Err(error) = inner.refresh(&member).await {
+            tracing::warn!(server = %member.server.name(), %error, "the changed list of tools could not be read");
+        }
+    }
+}
+
+/// Tells whether a name is of a pattern, in which `*` stands for any characters and `?` for one.
+fn matches_pattern(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut at, mut on) = (0, 0);
+    // Where to go on after the last `*` took one character more.
+    let mut retry: Option<(usize, usize)> = None;
+    while on < name.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                retry = Some((at + 1, on));
+                at += 1;
+            }
+            Some(letter) if *letter == '?' || Some(letter) == name.get(on) => {
+                at += 1;
+                on += 1;
+            }
+            _ => match &mut retry {
+                Some((after, taken)) => {
+                    *taken += 1;
+                    (at, on) = (*after, *taken);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.iter().skip(at).all(|letter| *letter == '*')
+}
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The longest a request waits when nothing else is configured.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_names() {
+        for (pattern, name, expected) in [
+            ("*", "", true),
+            ("*", "anything", true),
+            ("read_*", "read_file", true),
+            ("read_*", "write_file", false),
+            ("*_file", "read_file", true),
+            ("*a*b", "xaxxb", true),
+            ("*a*b", "xaxxbc", false),
+            ("get_?", "get_a", true),
+            ("get_?", "get_", false),
+            ("", "", true),
+            ("", "a", false),
+            ("詠*", "詠む", true),
+        ] {
+            assert_eq!(matches_pattern(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+}

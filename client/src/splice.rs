@@ -1,0 +1,241 @@
+//! Messages changed at a few places, so that hosts and servers of different eras understand each other. Everything else
+//! in them stays as it was written.
+//!
+//! | host | server | what happens |
+//! |---|---|---|
+//! | modern | modern | nothing |
+//! | legacy | legacy | nothing |
+//! | legacy | modern only | [`initialize_from_discover`]; every request gets an envelope by [`add_envelope`] |
+//! | modern | legacy only | [`discover_from_initialize`]; the envelope is taken off by [`drop_envelope`], and results get what modern ones have by [`complete_result`] |
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use wakashu_wire::{Members, Raw, Revision, era};
+
+use crate::chain::Chain;
+use crate::link::{Answer, Call, Refused};
+
+/// The beginning of the names that the protocol keeps for itself in `_meta`.
+const RESERVED: &str = "io.modelcontextprotocol/";
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+
+/// Says who we are.
+#[must_use]
+pub fn client_info() -> Value {
+    json!({"name": "wakashu", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// Returns what a modern request has in `_meta`.
+#[must_use]
+pub fn envelope() -> Map<String, Value> {
+    let mut meta = Map::new();
+    meta.insert(era::VERSION_KEY.to_owned(), json!(Revision::V2026_07_28.as_str()));
+    meta.insert(era::CAPABILITIES_KEY.to_owned(), json!({}));
+    meta.insert(CLIENT_INFO.to_owned(), client_info());
+    meta
+}
+
+/// Gives a legacy request the envelope of a modern one.
+pub fn add_envelope(call: &Call) -> Result<Call, Refused> {
+    let envelope = Value::Object(envelope()).to_string();
+    let members = envelope.get(1..envelope.len() - 1).unwrap_or_default();
+    let body = Chain::from(call.body.clone());
+    let body = match (body.scan().ok().and_then(|envelope| envelope.params()), meta_span(call)) {
+        (_, Some(meta)) => insert_first(&body, &meta, members),
+        (Some(params), None) => insert_first(&body, &params, &format!("\"_meta\":{envelope}")),
+        (None, None) => {
+            insert_first(&body, &(0..body.len()), &format!("\"params\":{{\"_meta\":{envelope}}}"))
+        }
+    };
+    changed(call, body)
+}
+
+/// Takes the envelope off a modern request; what else there is in `_meta` stays.
+pub fn drop_envelope(call: &Call) -> Result<Call, Refused> {
+    let Some(span) = meta_span(call) else { return Ok(call.clone()) };
+    let meta = call.body.slice(span.clone());
+    let kept = members_of(&meta).map(|members| {
+        let kept = members.0.iter().filter(|(name, _)| !name.starts_with(RESERVED));
+        kept.map(|(name, value)| format!("{}:{}", json!(name), value.get())).collect::<Vec<_>>().join(",")
+    });
+    let meta = format!("{{{}}}", kept.unwrap_or_default());
+    changed(call, Chain::from(call.body.clone()).replace(span, Bytes::from(meta)))
+}
+
+fn changed(call: &Call, body: Chain) -> Result<Call, Refused> {
+    let mut changed = Call::read(body.into_bytes())?;
+    changed.patience = call.patience;
+    Ok(changed)
+}
+
+/// Gives the result of a legacy server what a modern one has.
+#[must_use]
+pub fn complete_result(answer: Answer, method: &str) -> Answer {
+    let Some(span) = answer.envelope.result() else { return answer };
+    let is_cacheable = crate::cache::Cache::keeps(method);
+    let caching = if is_cacheable { r#","ttlMs":0,"cacheScope":"private""# } else { "" };
+    let message = insert_first(&answer.message, &span, &format!("\"resultType\":\"complete\"{caching}"));
+    match message.scan() {
+        Ok(envelope) => Answer { message, envelope },
+        Err(_) => answer,
+    }
+}
+
+/// Answers an `initialize` with what a modern server said of itself.
+#[must_use]
+pub fn initialize_from_discover(discovered: &Value, asked: Option<&str>) -> Value {
+    let asked = asked.and_then(Revision::parse).filter(|revision| !revision.is_modern());
+    let mut result = json!({
+        "protocolVersion": asked.unwrap_or(Revision::NEWEST_LEGACY).as_str(),
+        "capabilities": discovered.get("capabilities").cloned().unwrap_or_else(|| json!({})),
+        "serverInfo": discovered.get("_meta").and_then(|meta| meta.get(SERVER_INFO)).cloned()
+            .unwrap_or_else(|| json!({"name": "unnamed", "version": "0"})),
+    });
+    // Subscriptions to single resources have another form there.
+    if let Some(resources) = result.pointer_mut("/capabilities/resources").and_then(Value::as_object_mut) {
+        resources.remove("subscribe");
+    }
+    copy(discovered, &mut result, "instructions");
+    result
+}
+
+/// Answers a `server/discover` with what a legacy server said of itself.
+#[must_use]
+pub fn discover_from_initialize(initialized: &Value) -> Value {
+    let mut capabilities = initialized.get("capabilities").cloned().unwrap_or_else(|| json!({}));
+    if let Some(capabilities) = capabilities.as_object_mut() {
+        // These have no counterpart that a modern host could use.
+        capabilities.retain(|name, _| !matches!(name.as_str(), "logging" | "tasks"));
+        if let Some(resources) = capabilities.get_mut("resources").and_then(Value::as_object_mut) {
+            resources.remove("subscribe");
+        }
+    }
+    let mut result = json!({
+        "resultType": "complete",
+        "supportedVersions": [Revision::V2026_07_28.as_str()],
+        "capabilities": capabilities,
+        "ttlMs": 0,
+        "cacheScope": "private",
+    });
+    if let (Some(info), Some(result)) = (initialized.get("serverInfo"), result.as_object_mut()) {
+        result.insert("_meta".to_owned(), json!({SERVER_INFO: info}));
+    }
+    copy(initialized, &mut result, "instructions");
+    result
+}
+
+fn copy(from: &Value, to: &mut Value, name: &str) {
+    if let (Some(value), Some(to)) = (from.get(name), to.as_object_mut()) {
+        to.insert(name.to_owned(), value.clone());
+    }
+}
+
+/// Puts members before all others of the object at `span`.
+fn insert_first(message: &Chain, span: &Range<usize>, members: &str) -> Chain {
+    let head = message.slice(span.start..(span.start + 64).min(span.end)).into_bytes();
+    let open = memchr::memchr(b'{', &head).map_or(0, |at| at + 1);
+    let next = head.iter().skip(open).find(|byte| !byte.is_ascii_whitespace());
+    // An object that is empty has its end there; one that begins with more blanks than were looked at is not.
+    let comma = if next == Some(&b'}') { "" } else { "," };
+    let at = span.start + open;
+    message.replace(at..at, Bytes::from(format!("{members}{comma}")))
+}
+
+/// Returns where the object `_meta` stands in a request.
+fn meta_span(call: &Call) -> Option<Range<usize>> {
+    let params = call.params()?;
+    let start = params.as_ptr().addr() - call.body.as_ptr().addr();
+    let meta = members_of(&params)?.get("_meta")?.get();
+    let at = start + (meta.as_ptr().addr() - params.as_ptr().addr());
+    meta.starts_with('{').then_some(at..at + meta.len())
+}
+
+fn members_of(json: &Bytes) -> Option<Members<'_>> {
+    let raw: Raw<'_> = serde_json::from_slice(json).ok()?;
+    Members::read(raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(text: &str) -> Call {
+        Call::read(Bytes::copy_from_slice(text.as_bytes())).unwrap()
+    }
+
+    fn value(call: &Call) -> Value {
+        serde_json::from_slice(&call.body).unwrap()
+    }
+
+    #[test]
+    fn an_envelope_is_added_wherever_the_request_has_room() {
+        for (text, rest) in [
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#, json!({})),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{ }}"#, json!({})),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"params":{"cursor":"a"},"method":"tools/list"}"#,
+                json!({"cursor": "a"}),
+            ),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{}}}"#, json!({})),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"progressToken":1.0},"cursor":"a"}}"#,
+                json!({"cursor": "a"}),
+            ),
+        ] {
+            let legacy = call(text);
+            let modern = add_envelope(&legacy).unwrap();
+            assert_eq!(modern.version.as_deref(), Some("2026-07-28"), "{text}");
+            assert_eq!(modern.id_json(), "1");
+            let mut params = value(&modern)["params"].clone();
+            let meta = params.as_object_mut().unwrap().remove("_meta").unwrap();
+            assert_eq!(params, rest, "{text}");
+            assert_eq!(meta[CLIENT_INFO]["name"], "wakashu");
+            assert_eq!(meta.get("progressToken").is_some(), text.contains("progressToken"));
+            let back = drop_envelope(&modern).unwrap();
+            assert_eq!(back.version, None);
+            assert_eq!(String::from_utf8_lossy(&back.body).contains("1.0"), text.contains("1.0"));
+        }
+    }
+
+    #[test]
+    fn results_are_completed_and_otherwise_left_as_they_are() {
+        let complete = |text: &str, method| {
+            let message = Chain::from(text.to_owned());
+            let envelope = message.scan().unwrap();
+            let answer = complete_result(Answer { message, envelope }, method);
+            String::from_utf8(answer.message.into_bytes().to_vec()).unwrap()
+        };
+        assert_eq!(
+            complete(r#"{"result":{ "tools":[1.00]},"id":1}"#, "tools/list"),
+            r#"{"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private", "tools":[1.00]},"id":1}"#
+        );
+        assert_eq!(
+            complete(r#"{"result":{},"id":1}"#, "tools/call"),
+            r#"{"result":{"resultType":"complete"},"id":1}"#
+        );
+        assert_eq!(complete(r#"{"error":{},"id":1}"#, "tools/call"), r#"{"error":{},"id":1}"#);
+    }
+
+    #[test]
+    fn servers_introduce_themselves_across_the_eras() {
+        let discovered = json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "instructions": "read",
+            "capabilities": {"tools": {"listChanged": true}, "resources": {"subscribe": true}},
+            "_meta": {SERVER_INFO: {"name": "s", "version": "1"}}});
+        let initialized = initialize_from_discover(&discovered, Some("2025-06-18"));
+        assert_eq!(
+            initialized,
+            json!({"protocolVersion": "2025-06-18", "instructions": "read", "serverInfo": {"name": "s", "version": "1"},
+                "capabilities": {"tools": {"listChanged": true}, "resources": {}}})
+        );
+        assert_eq!(
+            initialize_from_discover(&discovered, Some("2026-07-28"))["protocolVersion"],
+            "2025-11-25"
+        );
+        let back = discover_from_initialize(&initialized);
+        assert_eq!(back["_meta"], discovered["_meta"]);
+        assert_eq!(back["supportedVersions"], json!(["2026-07-28"]));
+    }
+}

@@ -1,0 +1,423 @@
+//! The bridge, with real servers over sockets and pipes, and a host at its other side.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::support::{Reply, WebServer, program};
+use http::HeaderMap;
+use serde_json::{Value, json};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, split,
+};
+use tokio::time::timeout;
+use wakashu_client::bridge::Bridge;
+use wakashu_client::link::Link;
+use wakashu_client::link::child::ChildLink;
+use wakashu_client::link::http::HttpLink;
+
+/// A host that is connected to a bridge.
+struct Host {
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    input: WriteHalf<DuplexStream>,
+    bridge: tokio::task::JoinHandle<std::io::Result<()>>,
+}
+
+impl Host {
+    fn to(
+        link: impl FnOnce(tokio::sync::mpsc::Sender<wakashu_client::chain::Chain>) -> Arc<dyn Link>,
+    ) -> Self {
+        let (host, ours) = tokio::io::duplex(1 << 20);
+        let bridge = Bridge::new().with_patience(Duration::from_secs(20));
+        let link = link(bridge.inbox());
+        let (read, write) = split(ours);
+        let bridge = tokio::spawn(bridge.run(link, read, write));
+        let (read, input) = split(host);
+        Self { lines: BufReader::new(read).lines(), input, bridge }
+    }
+
+    fn to_web(server: &WebServer) -> Self {
+        Self::to(|inbox| Arc::new(HttpLink::new(&server.url, HeaderMap::new(), inbox).unwrap()))
+    }
+
+    fn to_program(flags: &[&str]) -> Self {
+        let program = program(flags);
+        Self::to(|inbox| Arc::new(ChildLink::new(program, inbox)))
+    }
+
+    async fn say(&mut self, line: &str) {
+        self.input.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+    }
+
+    async fn hear(&mut self) -> String {
+        let line = timeout(Duration::from_secs(30), self.lines.next_line()).await;
+        line.expect("an answer in time").unwrap().expect("a line")
+    }
+
+    async fn ask(&mut self, line: &str) -> Value {
+        self.say(line).await;
+        serde_json::from_str(&self.hear().await).unwrap()
+    }
+
+    /// Closes the host's side; returns what else was said.
+    async fn end(mut self) -> Vec<String> {
+        self.input.shutdown().await.unwrap();
+        let mut rest = Vec::new();
+        timeout(Duration::from_secs(30), self.bridge).await.expect("an end in time").unwrap().unwrap();
+        while let Some(line) = self.lines.next_line().await.unwrap() {
+            rest.push(line);
+        }
+        rest
+    }
+}
+
+const CALL: &str =
+    r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":{"x":1,"x":2}}}"#;
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}"#;
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+
+#[tokio::test]
+async fn bytes_out_are_bytes_in_but_for_line_breaks() {
+    let answers = [
+        r#"{"jsonrpc":"2.0","id":7,"result":{"a":1.0,"b":1e400,"c":12345678901234567890123,"d":"\ud800","e":1,"e":2}}"#,
+        "{\r\n  \"result\" : { \"text\" : \"\\u3042\" } ,\n\t\"id\":7}\r\n",
+        r#"{"error":{"code":-1,"message":"no","data":[1.50]},"id":7,"jsonrpc":"2.0"}"#,
+    ];
+    for answer in answers {
+        let server = WebServer::start(move |_, _| Reply::json(answer)).await;
+        let mut host = Host::to_web(&server);
+        host.say(CALL).await;
+        assert_eq!(host.hear().await, answer.replace(['\r', '\n'], " "));
+        assert_eq!(host.end().await, [""; 0]);
+        assert_eq!(server.seen()[0].body["params"]["arguments"], json!({"x": 2}));
+    }
+}
+
+#[tokio::test]
+async fn answers_get_the_id_of_their_request() {
+    let server = WebServer::start(|_, _| {
+        Reply::status(
+            "400 Bad Request",
+            "Content-Type: application/json\r\n",
+            r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"no"}}"#,
+        )
+    })
+    .await;
+    let mut host = Host::to_web(&server);
+    let answer = host.ask(CALL).await;
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(-32600)));
+}
+
+#[tokio::test]
+async fn an_answer_cut_at_any_byte_is_one_error_and_never_half_a_line() {
+    const ANSWER: &str = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"歌"}]}}"#;
+    let framings = [
+        Reply::json(ANSWER).parts.remove(0).1,
+        format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{ANSWER}").into_bytes(),
+        format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{ANSWER}\r\n0\r\n\r\n", ANSWER.len()).into_bytes(),
+        format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {ANSWER}\n\n").into_bytes(),
+    ];
+    for whole in framings {
+        let length = whole.len();
+        let server = WebServer::start(move |_, before| Reply {
+            parts: vec![(0, whole[..before.min(length)].to_vec())],
+            closes: true,
+        })
+        .await;
+        let mut host = Host::to_web(&server);
+        let (mut whole_ones, mut errors) = (0, 0);
+        for cut in 0..=length {
+            let answer = host.ask(CALL).await;
+            assert_eq!(answer["id"], json!(7));
+            if let Some(error) = answer.get("error") {
+                assert_eq!(error["data"]["retryable"], json!(true), "{cut}: {answer}");
+                errors += 1;
+            } else {
+                assert_eq!(answer["result"]["content"][0]["text"], "歌");
+                whole_ones += 1;
+            }
+        }
+        assert!(whole_ones >= 1 && errors + whole_ones == length + 1);
+        assert_eq!(host.end().await, [""; 0]);
+        // Nothing was sent twice: a tool may do anything.
+        assert_eq!(server.seen().len(), length + 1);
+    }
+}
+
+#[tokio::test]
+async fn events_keep_their_order_and_the_answer_ends_them() {
+    let server = WebServer::start(|_, _| {
+        let progress = |step| (5, format!(r#"data: {{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":1,"progress":{step}}}}}"#));
+        let answer = (5, "event: message\ndata: {\"jsonrpc\":\"2.0\",\ndata: \"id\":7,\"result\":{}}".to_owned());
+        let after = (5, "data: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"second\":true}}".to_owned());
+        Reply::events(&[progress(1), (0, ": alive".to_owned()), progress(2), answer, after])
+    })
+    .await;
+    let mut host = Host::to_web(&server);
+    host.say(CALL).await;
+    assert!(host.hear().await.contains(r#""progress":1"#));
+    assert!(host.hear().await.contains(r#""progress":2"#));
+    assert_eq!(host.hear().await, r#"{"jsonrpc":"2.0", "id":7,"result":{}}"#);
+    assert_eq!(host.end().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_early_is_taken_up_where_it_ended() {
+    let server =
+        WebServer::start(|arrived, _| match (arrived.method.as_str(), arrived.header("last-event-id")) {
+            ("POST", _) => Reply::events(&[(0, "id: 41\nretry: 20\ndata: ".to_owned())]),
+            ("GET", Some("41")) => Reply::events(&[(
+                0,
+                "data: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"late\":true}}".to_owned(),
+            )]),
+            other => panic!("{other:?}"),
+        })
+        .await;
+    let mut host = Host::to_web(&server);
+    assert_eq!(host.ask(CALL).await["result"]["late"], json!(true));
+}
+
+#[tokio::test]
+async fn a_lost_session_is_opened_anew_unseen() {
+    for (status, body) in [
+        ("404 Not Found", ""),
+        (
+            "400 Bad Request",
+            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID"},"id":null}"#,
+        ),
+        ("400 Bad Request", "Invalid session"),
+    ] {
+        let server = WebServer::start(move |arrived, before| match (arrived.rpc(), arrived.header("mcp-session-id")) {
+            ("initialize", None) => {
+                let headers = format!("Content-Type: application/json\r\nMcp-Session-Id: s{before}\r\n");
+                Reply::status("200 OK", &headers, r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{}}}"#)
+            }
+            ("tools/call", Some("s0")) => Reply::status(status, "Content-Type: application/json\r\n", body),
+            ("tools/call", Some(_)) => {
+                assert_eq!(arrived.header("mcp-protocol-version"), Some("2025-06-18"));
+                Reply::json(r#"{"jsonrpc":"2.0","id":7,"result":{"found":true}}"#)
+            }
+            ("", _) => Reply::status("405 Method Not Allowed", "", ""),
+            _ => Reply::accepted(),
+        })
+        .await;
+        let mut host = Host::to_web(&server);
+        assert_eq!(host.ask(INITIALIZE).await["result"]["protocolVersion"], "2025-06-18");
+        host.say(INITIALIZED).await;
+        assert_eq!(host.ask(CALL).await["result"]["found"], json!(true), "{status}");
+        let posts: Vec<String> = server.methods().into_iter().filter(|method| !method.is_empty()).collect();
+        let expected = [
+            "initialize",
+            "notifications/initialized",
+            "tools/call",
+            "initialize",
+            "notifications/initialized",
+            "tools/call",
+        ];
+        assert_eq!(posts, expected);
+        assert_eq!(host.end().await, [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn other_answers_are_errors_that_say_what_to_do() {
+    for (reply, code, part) in [
+        (
+            Reply::status("200 OK", "Content-Type: text/html\r\n", "<html>"),
+            "CONNECTION_FAILED",
+            "not the address of an MCP endpoint",
+        ),
+        (
+            Reply::status("200 OK", "Content-Type: application/json\r\nContent-Encoding: gzip\r\n", "x"),
+            "CONNECTION_FAILED",
+            "compressed",
+        ),
+        (
+            Reply::status("401 Unauthorized", "WWW-Authenticate: Bearer\r\n", ""),
+            "PERMISSION_DENIED",
+            "wants `Bearer`",
+        ),
+        (Reply::status("429 Too Many Requests", "", ""), "RATE_LIMIT_EXCEEDED", "429"),
+        (Reply::status("503 Service Unavailable", "", "down"), "CONNECTION_FAILED", "503"),
+        (Reply::status("500 Internal Server Error", "", ""), "EXECUTION_FAILED", "500"),
+        (
+            Reply::status("307 Temporary Redirect", "Location: http://127.0.0.2:1/mcp\r\n", ""),
+            "CONNECTION_FAILED",
+            "another origin",
+        ),
+        (
+            Reply::status("308 Permanent Redirect", "Location: /mcp\r\n", ""),
+            "CONNECTION_FAILED",
+            "more than 3 times",
+        ),
+    ] {
+        let server = WebServer::start(move |_, _| reply.clone()).await;
+        let mut host = Host::to_web(&server);
+        let answer = host.ask(CALL).await;
+        assert_eq!(answer["error"]["data"]["code"], code, "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains(part), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_within_the_origin_is_followed_and_reads_are_repeated() {
+    let server = WebServer::start(|arrived, before| match (arrived.path.as_str(), before) {
+        ("/mcp", _) => Reply::status("307 Temporary Redirect", "Location: /mcp/\r\n", ""),
+        (_, 1) => Reply::status("503 Service Unavailable", "Retry-After: 0\r\n", ""),
+        _ => Reply::json(r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}"#),
+    })
+    .await;
+    let mut host = Host::to_web(&server);
+    let answer = host.ask(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).await;
+    assert_eq!(answer["result"]["tools"], json!([]));
+    assert_eq!(server.seen().len(), 4);
+}
+
+#[tokio::test]
+async fn modern_requests_carry_the_headers_that_repeat_them() {
+    const TOOLS: &str = r#"{"resultType":"complete","tools":[{"name":"詠む","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}},{"name":"bad","inputSchema":{"properties":{"n":{"type":"number","x-mcp-header":"N"}}}}]}"#;
+    let server = WebServer::start(|arrived, _| {
+        let result = match arrived.rpc() {
+            "server/discover" => {
+                r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}"#
+            }
+            "tools/list" => TOOLS,
+            _ => "{}",
+        };
+        Reply::json(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, arrived.body["id"]))
+    })
+    .await;
+    let mut host = Host::to_web(&server);
+    // This host does not probe, so the bridge does.
+    let list =
+        host.ask(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{{META}}}}}"#)).await;
+    assert_eq!(list["result"]["tools"].as_array().unwrap().len(), 1);
+    host.ask(&format!(r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"詠む","arguments":{{"region":"京"}},{META}}}}}"#)).await;
+    assert_eq!(server.methods(), ["server/discover", "tools/list", "tools/call"]);
+    let call = &server.seen()[2];
+    assert_eq!(call.header("mcp-protocol-version"), Some("2026-07-28"));
+    assert_eq!(call.header("mcp-method"), Some("tools/call"));
+    assert_eq!(call.header("mcp-name"), Some("=?base64?6Kmg44KA?="));
+    assert_eq!(call.header("mcp-param-region"), Some("=?base64?5Lqs?="));
+}
+
+#[tokio::test]
+async fn a_cancelled_request_is_not_answered_and_the_server_is_told() {
+    let server = WebServer::start(|arrived, _| match arrived.rpc() {
+        "tools/call" => Reply { parts: vec![(60_000, Vec::new())], closes: true },
+        "ping" => Reply::json(r#"{"jsonrpc":"2.0","id":8,"result":{}}"#),
+        _ => Reply::accepted(),
+    })
+    .await;
+    let mut host = Host::to_web(&server);
+    host.say(CALL).await;
+    while server.seen().is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    host.say(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#).await;
+    assert_eq!(host.ask(r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#).await["id"], json!(8));
+    while !server
+        .seen()
+        .iter()
+        .any(|seen| seen.rpc() == "notifications/cancelled" && seen.body["params"]["requestId"] == json!(7))
+    {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(host.end().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn messages_that_are_none_are_refused_with_their_id() {
+    let server = WebServer::start(|_, _| panic!("nothing may arrive")).await;
+    let mut host = Host::to_web(&server);
+    for (line, id, code) in [
+        ("nonsense", Value::Null, -32700),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}"#, Value::Null, -32600),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}"#,
+            json!(1),
+            -32600,
+        ),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"_meta":{"x":1,"x":2}}}"#, json!(1), -32600),
+    ] {
+        let answer = host.ask(line).await;
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &json!(code)), "{line}");
+    }
+    assert!(server.seen().is_empty());
+}
+
+#[tokio::test]
+async fn a_legacy_host_talks_to_a_modern_server_and_the_other_way_round() {
+    let mut host = Host::to_program(&["modern"]);
+    let greeting = host.ask(INITIALIZE).await;
+    assert_eq!(greeting["result"]["protocolVersion"], "2025-06-18");
+    host.say(INITIALIZED).await;
+    assert_eq!(host.ask(r#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#).await["result"], json!({}));
+    let echo = host.ask(r#"{"jsonrpc":"2.0","id":"e","method":"tools/call","params":{"name":"echo","arguments":{"text":"歌"}}}"#).await;
+    assert_eq!(
+        (&echo["id"], &echo["result"]["content"][0]["text"]),
+        (&json!("e"), &json!(r#"{"text":"歌"}"#))
+    );
+    assert_eq!(host.end().await, [""; 0]);
+
+    for flags in [["legacy", ""], ["legacy", "exits"]] {
+        let mut host = Host::to_program(&flags);
+        let discovered = host
+            .ask(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{{{META}}}}}"#))
+            .await;
+        assert_eq!(
+            discovered["result"]["supportedVersions"],
+            json!(["2026-07-28"]),
+            "{flags:?}: {discovered}"
+        );
+        let list = host
+            .ask(&format!(r#"{{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{{{META}}}}}"#))
+            .await;
+        assert_eq!(
+            (&list["result"]["resultType"], &list["result"]["ttlMs"]),
+            (&json!("complete"), &json!(0))
+        );
+        let echo = host.ask(&format!(r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"a"}},{META}}}}}"#)).await;
+        assert_eq!(echo["result"]["resultType"], "complete");
+        assert_eq!(host.end().await, [""; 0]);
+    }
+}
+
+/// The bridge as a program, with pipes and with sockets, which is what hosts of Node give it.
+#[tokio::test]
+async fn a_bridge_on_standard_input_and_output_ends_with_its_host() {
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"text":"{}"}}}}"#, "歌".repeat(100_000));
+    let expected = answer.clone();
+    let server = WebServer::start(move |_, _| Reply::json(&answer)).await;
+    for with_sockets in [false, true] {
+        let mut command = tokio::process::Command::new(crate::support::fixture());
+        command.args(["bridge", &server.url]);
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        if with_sockets {
+            let theirs_too = theirs.try_clone().unwrap();
+            command.stdin(std::os::fd::OwnedFd::from(theirs)).stdout(std::os::fd::OwnedFd::from(theirs_too));
+        } else {
+            drop(theirs);
+            command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        }
+        let mut child = command.spawn().unwrap();
+        drop(command);
+        let (mut input, output): (wakashu_client::bridge::Output, wakashu_client::bridge::Input) =
+            if with_sockets {
+                ours.set_nonblocking(true).unwrap();
+                let (read, write) = tokio::net::UnixStream::from_std(ours).unwrap().into_split();
+                (Box::new(write), Box::new(read))
+            } else {
+                (Box::new(child.stdin.take().unwrap()), Box::new(child.stdout.take().unwrap()))
+            };
+        let mut lines = BufReader::new(output).lines();
+        for _ in 0..3 {
+            input.write_all(format!("{CALL}\n").as_bytes()).await.unwrap();
+            assert_eq!(lines.next_line().await.unwrap().as_ref(), Some(&expected));
+        }
+        input.shutdown().await.unwrap();
+        drop(input);
+        let status = timeout(Duration::from_secs(10), child.wait()).await.expect("an end in time").unwrap();
+        assert!(status.success());
+    }
+}

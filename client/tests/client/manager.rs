@@ -1,0 +1,267 @@
+//! The manager, with real servers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::support::{Reply, WebServer, fixture, helper};
+use serde_json::{Map, json};
+use wakashu_client::config::{Options, ServerConfig};
+use wakashu_client::manager::{Execution, Manager, OwnTool};
+use wakashu_client::metrics::Counter;
+use wakashu_client::policy::RetryPolicy;
+use wakashu_client::{Error, ErrorCode};
+
+fn options() -> Options {
+    Options {
+        helper: Some(helper()),
+        retry_policy: RetryPolicy { initial_delay: Duration::from_millis(5), ..RetryPolicy::default() },
+        ..Options::default()
+    }
+}
+
+fn fixture_server(name: &str, flags: &[&str]) -> ServerConfig {
+    let args: Vec<&str> = std::iter::once("server").chain(flags.iter().copied()).collect();
+    ServerConfig::stdio(name, fixture().to_str().unwrap(), &args)
+}
+
+fn own_tool(name: &str, execute: wakashu_client::manager::Execute) -> OwnTool {
+    OwnTool {
+        name: name.to_owned(),
+        description: String::new(),
+        version: "1.0.0".to_owned(),
+        input_schema: json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}),
+        output_schema: Some(json!({"type": "integer"})),
+        can_execute: None,
+        execute,
+    }
+}
+
+#[tokio::test]
+async fn tools_of_every_era_run_under_one_name_or_the_servers() {
+    let manager = Manager::new(options());
+    let servers = vec![
+        fixture_server("old", &["legacy"]),
+        fixture_server("new", &["modern"]),
+        fixture_server("both", &["both"]),
+    ];
+    let failed = manager.initialize(servers).await;
+    assert!(failed.is_empty(), "{failed:?}");
+    assert_eq!(manager.tools().len(), 27, "two pages of each");
+    let tool = manager.get_tool("old__echo").unwrap();
+    assert_eq!((tool.tool.version.as_str(), tool.server.as_deref()), ("1.2", Some("old")));
+    for server in ["old", "new", "both"] {
+        let result = manager.execute_tool(&format!("{server}__echo"), json!({"text": "歌"})).await;
+        assert_eq!(result.data.unwrap()["content"][0]["text"], r#"{"text":"歌"}"#);
+        assert_eq!(result.metadata.server.as_deref(), Some(server));
+        assert!(manager.is_connected(server));
+    }
+    let error = manager.execute_tool("echo", json!({})).await.error.unwrap();
+    assert_eq!(
+        (error.code, error.message.as_str()),
+        (
+            ErrorCode::ToolNotFound,
+            "several servers have a tool `echo`: say `both__echo` or `new__echo` or `old__echo`"
+        )
+    );
+    manager.remove_server("new").await.unwrap();
+    manager.remove_server("both").await.unwrap();
+    assert!(manager.execute_tool("echo", json!({})).await.success);
+    let mut args = Map::new();
+    args.insert("name".to_owned(), json!("second"));
+    assert_eq!(manager.execute_prompt("old", "p", &args).await.unwrap(), "first\n\nsecond");
+    assert_eq!(manager.read_resource("old", "a://b").await.unwrap()["contents"][0]["text"], "poem");
+    assert_eq!(manager.read_resource("old", "a://b").await.unwrap()["contents"][0]["uri"], "a://b");
+    assert_eq!(manager.metrics().total(Counter::CacheHits), 1);
+    manager.close().await;
+}
+
+#[tokio::test]
+async fn a_result_says_what_went_wrong() {
+    let manager = Manager::new(options());
+    let mut config = fixture_server("a", &["legacy"]);
+    config.deny = vec!["d*".to_owned()];
+    manager.register_server(config).await.unwrap();
+    manager.set_can_execute(
+        "sleep",
+        Arc::new(|params: &serde_json::Value| {
+            let short = params["ms"].as_u64() < Some(100);
+            Box::pin(async move { short })
+        }),
+    );
+    for (tool, params, code) in [
+        ("nothing", json!({}), ErrorCode::ToolNotFound),
+        ("echo", json!({"text": 7}), ErrorCode::InvalidParams),
+        ("echo", json!([]), ErrorCode::InvalidParams),
+        ("die", json!({}), ErrorCode::CannotExecute),
+        ("sleep", json!({"ms": 1000}), ErrorCode::CannotExecute),
+        ("fail", json!({}), ErrorCode::ExecutionFailed),
+    ] {
+        let result = manager.execute_tool(tool, params).await;
+        let error = result.error.unwrap();
+        assert_eq!((result.success, error.code), (false, code), "{tool}: {error}");
+    }
+    assert!(manager.execute_tool("sleep", json!({"ms": 1})).await.success);
+    assert!(manager.get_tool("die").is_some() && manager.tools().iter().all(|tool| tool.tool.name != "die"));
+    let json = serde_json::to_value(manager.execute_tool("fail", json!({})).await).unwrap();
+    assert_eq!((&json["success"], &json["error"]["message"]), (&json!(false), &json!("it did not work")));
+    assert!(json["metadata"]["executionTime"].as_f64().unwrap() > 0.0);
+}
+
+#[tokio::test]
+async fn tools_of_the_programs_own_are_held_to_the_same_rules() {
+    let options = Options { validate_output: true, timeout: Duration::from_millis(200), ..options() };
+    let manager = Manager::new(options);
+    manager
+        .register_tool(own_tool(
+            "double",
+            Arc::new(|params| Box::pin(async move { Ok(json!(params["n"].as_i64().unwrap() * 2)) })),
+        ))
+        .unwrap();
+    manager.register_tool(own_tool("slow", Arc::new(|_| Box::pin(std::future::pending())))).unwrap();
+    manager.register_tool(own_tool("odd", Arc::new(|_| Box::pin(async { Ok(json!("text")) })))).unwrap();
+    let refused = OwnTool {
+        can_execute: Some(Arc::new(|params: &serde_json::Value| {
+            let even = params["n"].as_i64().unwrap() % 2 == 0;
+            Box::pin(async move { even })
+        })),
+        ..own_tool("even", Arc::new(|_| Box::pin(async { Ok(json!(0)) })))
+    };
+    manager.register_tool(refused).unwrap();
+    assert!(manager.register_tool(own_tool("odd", Arc::new(|_| Box::pin(async { Ok(json!(0)) })))).is_err());
+    assert_eq!(manager.execute_tool("double", json!({"n": 21})).await.data, Some(json!(42)));
+    for (tool, params, code) in [
+        ("double", json!({}), ErrorCode::InvalidParams),
+        ("slow", json!({"n": 1}), ErrorCode::Timeout),
+        ("odd", json!({"n": 1}), ErrorCode::ExecutionFailed),
+        ("even", json!({"n": 1}), ErrorCode::CannotExecute),
+    ] {
+        assert_eq!(manager.execute_tool(tool, params).await.error.unwrap().code, code, "{tool}");
+    }
+    assert!(manager.execute_tool("even", json!({"n": 2})).await.success);
+}
+
+#[tokio::test]
+async fn parallel_results_keep_their_order_and_one_failure_stays_one() {
+    let manager = Manager::new(Options { max_parallel: 3, ..options() });
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (seen_running, seen_most) = (Arc::clone(&running), Arc::clone(&most));
+    let work: wakashu_client::manager::Execute = Arc::new(move |params| {
+        let (running, most) = (Arc::clone(&seen_running), Arc::clone(&seen_most));
+        Box::pin(async move {
+            most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            let n = params["n"].as_u64().unwrap();
+            tokio::time::sleep(Duration::from_millis(20 - n)).await;
+            running.fetch_sub(1, Ordering::SeqCst);
+            if n == 4 { Err(Error::new(ErrorCode::ExecutionFailed, "four")) } else { Ok(json!(n)) }
+        })
+    });
+    manager.register_tool(own_tool("work", work)).unwrap();
+    let executions = (0..10).map(|n| Execution::new("work", json!({"n": n}))).collect();
+    let results = manager.execute_parallel(executions).await;
+    let data: Vec<_> = results.0.iter().map(|result| result.data.clone()).collect();
+    let expected: Vec<_> = (0..10).map(|n| (n != 4).then(|| json!(n))).collect();
+    assert_eq!(data, expected);
+    assert_eq!(most.load(Ordering::SeqCst), 3);
+    let error = results.all_or_error().unwrap_err();
+    assert_eq!(
+        (error.code, error.message.as_str()),
+        (ErrorCode::ParallelExecutionFailed, "task 4 failed: four")
+    );
+}
+
+#[tokio::test]
+async fn one_dead_server_costs_its_own_tools() {
+    let manager = Manager::new(Options {
+        retry_policy: RetryPolicy::never(),
+        timeout: Duration::from_secs(5),
+        ..options()
+    });
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let closed = format!("http://{}/mcp", listener.local_addr().unwrap());
+    drop(listener);
+    let servers = vec![ServerConfig::http("dead", closed), fixture_server("alive", &["legacy"])];
+    let failed = manager.initialize(servers).await;
+    assert_eq!(failed.len(), 1);
+    assert_eq!((&*failed[0].0, failed[0].1.code), ("dead", ErrorCode::ConnectionFailed));
+    assert!(manager.execute_tool("echo", json!({})).await.success);
+    assert!(
+        manager.register_server(ServerConfig::http("dead", "http://127.0.0.1:1/mcp")).await.is_err(),
+        "the name is taken"
+    );
+}
+
+#[tokio::test]
+async fn the_server_idle_longest_makes_room_and_comes_back_on_demand() {
+    let manager = Manager::new(Options { max_connections: 2, timeout: Duration::from_secs(10), ..options() });
+    for name in ["a", "b", "c"] {
+        manager.register_server(fixture_server(name, &["legacy"])).await.unwrap();
+    }
+    assert_eq!(["a", "b", "c"].map(|name| manager.is_connected(name)), [false, true, true]);
+    assert!(manager.execute_tool("a__echo", json!({})).await.success);
+    assert_eq!(["a", "b", "c"].map(|name| manager.is_connected(name)), [true, false, true]);
+    assert_eq!(manager.metrics().total(Counter::Evictions), 2);
+    // Both places are busy: the newcomer waits until one is not.
+    let started = Instant::now();
+    let executions =
+        ["a__sleep", "c__sleep", "b__sleep"].map(|tool| Execution::new(tool, json!({"ms": 400})));
+    let results = manager.execute_parallel(executions.to_vec()).await;
+    assert!(results.0.iter().all(|result| result.success), "{results:?}");
+    assert!(started.elapsed() >= Duration::from_millis(800));
+    manager.close().await;
+}
+
+#[tokio::test]
+async fn only_what_is_safe_is_sent_twice() {
+    let server = WebServer::start(|arrived, before| {
+        let id = &arrived.body["id"];
+        let answer = |result: &str| Reply::json(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+        match arrived.rpc() {
+            "server/discover" => answer(r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}"#),
+            "tools/list" if before == 1 => Reply::status("503 Service Unavailable", "Retry-After: 0\r\n", ""),
+            "tools/list" => answer(r#"{"tools":[{"name":"reads","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},{"name":"writes","inputSchema":{"type":"object"}}]}"#),
+            _ => Reply { parts: vec![(0, Vec::new())], closes: true },
+        }
+    })
+    .await;
+    for (trusted, tool, calls) in [(true, "writes", 1), (false, "reads", 1), (true, "reads", 4)] {
+        let manager = Manager::new(options());
+        let mut config = ServerConfig::http("web", server.url.clone());
+        config.trusted = trusted;
+        server.seen.lock().unwrap().clear();
+        manager.register_server(config).await.unwrap();
+        let error = manager.execute_tool(tool, json!({})).await.error.unwrap();
+        let sent = server.methods().iter().filter(|method| *method == "tools/call").count();
+        assert_eq!(sent, calls, "{tool}, trusted: {trusted}");
+        assert_eq!(
+            error.code,
+            if calls > 1 { ErrorCode::MaxRetriesExceeded } else { ErrorCode::ConnectionLost }
+        );
+        assert_eq!(manager.metrics().total(Counter::Retries), calls as u64);
+    }
+}
+
+#[tokio::test]
+async fn a_changed_list_changes_the_registry() {
+    let server = WebServer::start(|arrived, _| {
+        let id = &arrived.body["id"];
+        let answer = |result: String| Reply::json(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+        match arrived.rpc() {
+            "server/discover" => answer(r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}"#.to_owned()),
+            "subscriptions/listen" => Reply::events(&[
+                (300, r#"data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_owned()),
+                (5000, ": alive".to_owned()),
+            ]),
+            _ => answer(format!(r#"{{"tools":[{{"name":"t{id}","inputSchema":{{"type":"object"}}}}]}}"#)),
+        }
+    })
+    .await;
+    let manager = Manager::new(options());
+    manager.register_server(ServerConfig::http("web", server.url.clone())).await.unwrap();
+    let first = manager.tools()[0].tool.name.clone();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while manager.tools()[0].tool.name == first {
+        assert!(Instant::now() < deadline);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

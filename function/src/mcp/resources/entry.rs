@@ -1,0 +1,35 @@
+//! `wakashu://rounds/{round}/{rank}`: an entry's whole text.
+
+use super::{RANK, ROUND, Resource, Wanted};
+use crate::entries;
+use crate::mcp::Refused;
+use crate::served::limits::{ENVELOPE_BYTES, MAX_ANSWER_BYTES};
+use crate::text::{Answer, field};
+
+pub(super) static RESOURCE: Resource = Resource {
+    path: &[ROUND, RANK],
+    name: "entry",
+    title: "投稿",
+    description: "ひとつの投稿の全文",
+    media_type: Some("text/plain"),
+    read: |wanted, out| Box::pin(read(wanted, out)),
+};
+
+async fn read(wanted: Wanted<'_>, out: &mut Answer) -> Result<(), Refused> {
+    let held = wanted.entry().await?;
+    let entry = held.entry().ok_or_else(|| wanted.not_found())?;
+    out.object(|out| {
+        field!(out, "uri").string(wanted.address);
+        field!(out, "mimeType": "text/plain");
+        field!(out, "text").quoted(|out| {
+            // Only a text near the format's own limit has to be cut.
+            let room = MAX_ANSWER_BYTES - 2 * ENVELOPE_BYTES - wanted.address.len() * 6;
+            if entry.text.len() <= room {
+                out.escaped(held.page(), &entry.text);
+            } else {
+                out.escaped(held.page(), entries::prefix(&entry.text, usize::MAX, room)).text("（以下省略）");
+            }
+        });
+    });
+    Ok(())
+}

@@ -1,0 +1,299 @@
+//! One request's view of an open archive: pages and pictures through the cache, search columns once for all.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use wakashu_archive::{
+    ArchiveError, ArchivedChunk, ArchivedRendition, Column, ColumnName, ContentHash, Damage, KEYS_VERSION,
+    PageView, Part, Reference, Span, verify_original, verify_rendition,
+};
+use wakashu_storage::StorageError;
+
+use crate::deadline::within;
+use crate::served::cache::{Cached, Room};
+use crate::served::index::{Index, ReadError, slice};
+
+/// How long an answer waits for one thing out of storage, whether it fetches it itself or another request does. Longer
+/// than storage takes to give up a small read, so that its own reason is what is reported; but whoever waits in line
+/// behind a failed read does not wait for a second one.
+const PATIENCE: Duration = Duration::from_secs(9);
+
+/// Search columns and originals may be large: for these, the time their bytes need on a slow line as well.
+const SLOWEST_BYTES_PER_SECOND: u64 = 1 << 20;
+
+/// Columns up to this size are checked on the spot; larger ones where nobody else waits for the thread.
+const ON_THE_SPOT_BYTES: u64 = 1 << 20;
+
+/// One request's view of an open archive. What it finds out on the way, that the archive is gone, is its own.
+#[derive(Debug)]
+pub struct Reading {
+    index: Arc<Index>,
+    is_gone: AtomicBool,
+}
+
+impl Deref for Reading {
+    type Target = Index;
+
+    fn deref(&self) -> &Index {
+        &self.index
+    }
+}
+
+impl Reading {
+    /// Begins to read.
+    #[must_use]
+    pub fn new(index: Arc<Index>) -> Self {
+        Self { index, is_gone: AtomicBool::new(false) }
+    }
+
+    /// Tells whether a read found that the archive is no longer in storage: a newer one was published and this one
+    /// pruned, most likely.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Relaxed)
+    }
+
+    /// Returns a chunk's page, from the cache where it can be had.
+    pub async fn page(&self, chunk: &ArchivedChunk) -> Result<PageView, ReadError> {
+        let (span, key) = (chunk.page.span(), chunk.page.hash());
+        if let Some(Cached::Page(page)) = self.cache.entries.get(&key) {
+            return Ok(page);
+        }
+        let read = async {
+            let open = |bytes| self.archive().page(chunk, bytes);
+            if let Some(part) = self.preloaded(span)
+                && let Ok(page) = open(Bytes::copy_from_slice(&part))
+            {
+                return Ok(Cached::Page(page));
+            }
+            let page = self.read(span).await.and_then(|bytes| Ok(open(bytes)?));
+            page.map(Cached::Page).map_err(|error| self.noticed(span, key, error))
+        };
+        // Boxed, as a miss is rare and its state large.
+        match in_time(0, Box::pin(self.cache.entries.get_or_insert_async(&key, read))).await? {
+            Cached::Page(page) => Ok(page),
+            Cached::Picture(_) => Err(mixed_up(span)),
+        }
+    }
+
+    /// Returns the stored base64 of renditions, in order. One that cannot be read fails by itself.
+    pub async fn pictures<'a, I>(&self, renditions: I) -> std::vec::IntoIter<Result<Bytes, ReadError>>
+    where
+        I: IntoIterator<Item = &'a ArchivedRendition>,
+    {
+        let mut renditions = renditions.into_iter();
+        let mut found = Vec::with_capacity(renditions.size_hint().1.unwrap_or(0));
+        while let Some(rendition) = renditions.next() {
+            match self.cache.entries.get(&rendition.hash()) {
+                Some(Cached::Picture(stored)) => found.push(Ok(stored)),
+                Some(Cached::Page(_)) | None => {
+                    let rest: Vec<_> = std::iter::once(rendition).chain(renditions).collect();
+                    let fetching = Box::pin(async { Ok(self.fetch_pictures(&rest).await) });
+                    match in_time(0, fetching).await {
+                        Ok(fetched) => found.extend(fetched),
+                        Err(_) => found.extend(rest.iter().map(|_| Err(late(PATIENCE)))),
+                    }
+                    break;
+                }
+            }
+        }
+        found.into_iter()
+    }
+
+    /// Returns the raw bytes of an original; these are served rarely and not cached.
+    pub async fn original(&self, rendition: &ArchivedRendition) -> Result<Bytes, ReadError> {
+        let (span, hash) = (rendition.span(), rendition.hash());
+        if let Some(part) = self.preloaded(span)
+            && verify_original(rendition, &part).is_ok()
+        {
+            return Ok(part);
+        }
+        let read = async {
+            let bytes = self.read(span).await?;
+            verify_original(rendition, &bytes)?;
+            Ok(bytes)
+        };
+        in_time(span.length, pin!(read)).await.map_err(|error| self.noticed(span, hash, error))
+    }
+
+    /// Returns a search column: read and verified on first use, then held in memory as long as the archive is open.
+    pub async fn column(&self, name: ColumnName) -> Result<Column, ReadError> {
+        let reference = self.archive().column(name).ok_or(ReadError::NoColumn)?;
+        let cell = self.columns.cell(name);
+        let column = if let Some(column) = cell.get() {
+            column
+        } else {
+            let opening = Box::pin(cell.get_or_try_init(|| self.open_column(reference)));
+            in_time(reference.length, opening).await?
+        };
+        match column.keys_version() {
+            KEYS_VERSION => Ok(column.clone()),
+            found => Err(ReadError::OtherKeys { found }),
+        }
+    }
+
+    async fn open_column(&self, reference: Reference) -> Result<Column, ReadError> {
+        let room = Room::take(&self.columns.bytes, reference.length, self.cache.search_bytes);
+        let room = room.map_err(|needed| ReadError::ColumnTooLarge { needed })?;
+        let entries = self.archive().root().entries.to_native();
+        let open = move |bytes: &Bytes| Column::open(&reference, bytes, entries);
+        let column = match self.preloaded(reference.span()).and_then(|part| open(&part).ok()) {
+            Some(column) => Ok(column),
+            None => match self.read(reference.span()).await {
+                Ok(bytes) if reference.length <= ON_THE_SPOT_BYTES => open(&bytes).map_err(ReadError::from),
+                Ok(bytes) => {
+                    let opened = tokio::task::spawn_blocking(move || open(&bytes)).await;
+                    opened.map_or_else(|_| Err(late(PATIENCE)), |opened| opened.map_err(ReadError::from))
+                }
+                Err(error) => Err(error),
+            },
+        };
+        let column = column.map_err(|error| self.noticed(reference.span(), reference.hash, error))?;
+        room.keep();
+        Ok(column)
+    }
+
+    /// Reads from storage, and notices when the archive is not there any more.
+    async fn read(&self, span: Span) -> Result<Bytes, ReadError> {
+        let read = self.object.read(span).await;
+        if read.as_ref().is_err_and(StorageError::is_not_found) {
+            self.is_gone.store(true, Ordering::Relaxed);
+        }
+        Ok(read?)
+    }
+
+    /// Fetches what the cache lacks, each only once however many requests want it: from afar touching spans in one read and
+    /// the rest concurrently.
+    async fn fetch_pictures(&self, renditions: &[&ArchivedRendition]) -> Vec<Result<Bytes, ReadError>> {
+        let mut wanted: BTreeMap<ContentHash, &ArchivedRendition> = BTreeMap::new();
+        for rendition in renditions {
+            wanted.insert(rendition.hash(), rendition);
+        }
+        // Places in the cache are taken in the order of the hashes, by everyone: no two requests can wait for
+        // each other.
+        let mut found: BTreeMap<ContentHash, Bytes> = BTreeMap::new();
+        let mut missing = Vec::new();
+        for (hash, rendition) in wanted {
+            match self.cache.entries.get_value_or_guard_async(&hash).await {
+                Ok(Cached::Picture(stored)) => {
+                    found.insert(hash, stored);
+                }
+                Ok(Cached::Page(_)) => {}
+                Err(place) => match self.preloaded_picture(rendition) {
+                    Some(stored) => {
+                        found.insert(hash, stored.clone());
+                        // A replaced place only means that the cache let go of it in between.
+                        let _ = place.insert(Cached::Picture(stored));
+                    }
+                    None => missing.push((rendition, place)),
+                },
+            }
+        }
+        let mut spans: Vec<Span> = missing.iter().map(|(rendition, _)| rendition.span()).collect();
+        if !self.object.is_near() {
+            spans = merge_touching(spans);
+        }
+        let reads = spans.into_iter().map(|span| async move { (span, self.read(span).await) });
+        let reads = futures_util::future::join_all(reads).await;
+
+        let mut failed: BTreeMap<ContentHash, ReadError> = BTreeMap::new();
+        for (rendition, place) in missing {
+            let hash = rendition.hash();
+            match cut_out(&reads, rendition) {
+                Ok(stored) => {
+                    found.insert(hash, stored.clone());
+                    let _ = place.insert(Cached::Picture(stored));
+                }
+                Err(error) => {
+                    failed.insert(hash, self.noticed(rendition.span(), hash, error));
+                }
+            }
+        }
+        renditions
+            .iter()
+            .map(|rendition| match found.get(&rendition.hash()) {
+                Some(stored) => Ok(stored.clone()),
+                None => Err(failed.remove(&rendition.hash()).unwrap_or_else(|| mixed_up(rendition.span()))),
+            })
+            .collect()
+    }
+
+    /// Returns a picture out of what was fetched at the start, unless that arrived damaged: then it is asked for again.
+    fn preloaded_picture(&self, rendition: &ArchivedRendition) -> Option<Bytes> {
+        let part = self.preloaded(rendition.span())?;
+        verify_rendition(rendition, &part).ok().map(|()| Bytes::copy_from_slice(&part))
+    }
+}
+
+/// Gives up on storage after a while; `bytes` are what may take longer than a small read.
+async fn in_time<T>(
+    bytes: u64,
+    reading: impl Future<Output = Result<T, ReadError>> + Unpin,
+) -> Result<T, ReadError> {
+    let patience = PATIENCE + Duration::from_secs(bytes / SLOWEST_BYTES_PER_SECOND);
+    within(patience, reading).await.unwrap_or_else(|| Err(late(patience)))
+}
+
+fn late(patience: Duration) -> ReadError {
+    ReadError::Late { seconds: patience.as_secs() }
+}
+
+/// Finds a rendition's bytes among the reads made for it, and verifies them.
+fn cut_out(
+    reads: &[(Span, Result<Bytes, ReadError>)],
+    rendition: &ArchivedRendition,
+) -> Result<Bytes, ReadError> {
+    let span = rendition.span();
+    let read = reads.iter().find(|(read, _)| read.offset <= span.offset && span.end() <= read.end());
+    let Some((read_span, bytes)) = read else { return Err(mixed_up(span)) };
+    let bytes = match bytes {
+        Ok(bytes) => bytes,
+        Err(ReadError::Storage(error)) => return Err(ReadError::Storage(Arc::clone(error))),
+        Err(_) => return Err(mixed_up(span)),
+    };
+    let stored = slice(bytes, Span { offset: span.offset - read_span.offset, length: span.length });
+    verify_rendition(rendition, &stored)?;
+    // Owned by itself, so that a cached picture does not keep its neighbours in memory.
+    let stored = if stored.len() == bytes.len() { stored } else { Bytes::copy_from_slice(&stored) };
+    Ok(stored)
+}
+
+/// Joins spans that touch; the order of the result is by offset.
+fn merge_touching(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_unstable();
+    spans.dedup();
+    let mut merged: Vec<Span> = Vec::with_capacity(spans.len());
+    for span in spans {
+        match merged.last_mut() {
+            Some(last) if last.end() == span.offset => last.length += span.length,
+            _ => merged.push(span),
+        }
+    }
+    merged
+}
+
+/// The error for bytes that are not where their reference says; hashes make it impossible for honest archives.
+fn mixed_up(span: Span) -> ReadError {
+    ReadError::Archive(ArchiveError::Damaged {
+        part: Part::Picture,
+        offset: span.offset,
+        damage: Damage::Rule("one hash names two different things"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn touching_spans_merge_and_others_stay_apart() {
+        let span = |offset, length| Span { offset, length };
+        let merged = merge_touching(vec![span(30, 5), span(10, 10), span(20, 5), span(10, 10)]);
+        assert_eq!(merged, [span(10, 15), span(30, 5)]);
+    }
+}

@@ -1,0 +1,6 @@
+//! What is served and how it is read, from outside; and the layers of the sources.
+
+mod cache;
+mod layers;
+mod open;
+mod refresh;

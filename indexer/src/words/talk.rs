@@ -1,0 +1,279 @@
+//! Summaries, figures and remarks of the verbs.
+
+use super::{Language, Remark};
+use crate::problem::{Severity, Tally};
+
+pub(crate) fn severity(severity: Severity) -> Remark {
+    match severity {
+        Severity::Error => Remark::new(severity.as_str(), "エラー"),
+        Severity::Warning => Remark::new(severity.as_str(), "警告"),
+    }
+}
+
+pub(crate) fn hint() -> Remark {
+    Remark::new("hint", "直し方")
+}
+
+pub(crate) fn tally(Tally { errors, warnings }: Tally) -> Remark {
+    let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    Remark::new(
+        format!("{}, {}", plural(errors, "error"), plural(warnings, "warning")),
+        format!("エラー {errors} 件、警告 {warnings} 件"),
+    )
+}
+
+pub(crate) fn verdict(path: &str, fails: bool) -> Remark {
+    let (en, ja) = if fails {
+        ("not in order", "直すところがあります")
+    } else {
+        ("in order", "問題ありません")
+    };
+    Remark::new(format!("{path}: {en}"), format!("{path}：{ja}"))
+}
+
+pub(crate) fn checked(rounds: u64, entries: u64, pictures: u64, bytes: &str) -> Remark {
+    Remark::new(
+        format!("checked: {rounds} rounds, {entries} entries, {pictures} pictures, {bytes}"),
+        format!("調べたもの：{rounds} 回、{entries} 首、画像 {pictures} 枚、{bytes}"),
+    )
+}
+
+pub(crate) fn not_checked(what: &Remark) -> Remark {
+    Remark::new(format!("not checked: {}", what.en), format!("調べていないもの：{}", what.ja))
+}
+
+pub(crate) fn pictures_not_decoded() -> Remark {
+    Remark::new(
+        "pictures beyond their headers; --deep decodes them",
+        "画像の中身（--deep を付けると調べます）",
+    )
+}
+
+pub(crate) fn links_not_asked() -> Remark {
+    Remark::new("whether links answer", "本歌のリンクがつながるか")
+}
+
+/// Only some annotations are shown beside a change.
+pub(crate) fn more_in_summary(shown: usize, all: usize) -> Remark {
+    Remark::new(
+        format!(
+            "{shown} of {all} are shown beside the change; all of them are in the job's summary and its log"
+        ),
+        format!(
+            "変更の横に表示されるのは {all} 件のうち {shown} 件です。すべてはジョブの概要とログにあります。"
+        ),
+    )
+}
+
+/// Headings of the table in a job's summary: what, where, message, hint.
+pub(crate) fn summary_headings() -> [Remark; 4] {
+    [
+        Remark::new("", ""),
+        Remark::new("where", "場所"),
+        Remark::new("what is wrong", "何が起きているか"),
+        Remark::new("what to do", "直し方"),
+    ]
+}
+
+pub(crate) fn left_off_summary(count: usize) -> Remark {
+    Remark::new(
+        format!("{count} more did not fit here; the log has them"),
+        format!("ほかに {count} 件あります。ログを見てください。"),
+    )
+}
+
+pub(crate) fn nothing_to_fix() -> Remark {
+    Remark::new("nothing to fix without guessing", "自動で直せるところはありません。")
+}
+
+pub(crate) fn fixed(count: usize, dry_run: bool) -> Remark {
+    if dry_run {
+        Remark::new(
+            format!("{count} would be fixed; nothing was changed"),
+            format!("{count} か所を直せます。まだ何も変えていません。"),
+        )
+    } else {
+        Remark::new(format!("{count} fixed"), format!("{count} か所を直しました。"))
+    }
+}
+
+pub(crate) fn renamed(from: &str, to: &str) -> Remark {
+    Remark::new(format!("rename {from} to {to}"), format!("名前の変更：{from} → {to}"))
+}
+
+pub(crate) fn rewritten(path: &str, encoding: Option<&str>) -> Remark {
+    match encoding {
+        Some(encoding) => Remark::new(
+            format!("rewrite {path} as UTF-8 (it was {encoding})"),
+            format!("書き直し：{path}（{encoding} から UTF-8 へ）"),
+        ),
+        None => Remark::new(format!("rewrite {path}"), format!("書き直し：{path}")),
+    }
+}
+
+pub(crate) fn kept_as(path: &str) -> Remark {
+    Remark::new(format!("  what it was is kept as {path}"), format!("  元のファイルは {path} に残しました。"))
+}
+
+pub(crate) fn not_fixed(what: &str, reason: &str) -> Remark {
+    Remark::new(format!("not fixed: {what}: {reason}"), format!("直せませんでした：{what}（{reason}）"))
+}
+
+pub(crate) fn name_is_taken(to: &str) -> Remark {
+    Remark::new(format!("`{to}` is there already"), format!("「{to}」がすでにあります"))
+}
+
+pub(crate) fn changed_meanwhile() -> Remark {
+    Remark::new("the file has changed meanwhile", "ファイルがその間に変わりました")
+}
+
+pub(crate) fn system_says(error: &std::io::Error) -> Remark {
+    let (en, ja) = super::reason(error);
+    Remark { en, ja }
+}
+
+/// Why no archive came of a build.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Unwritten {
+    Problems,
+    NothingLeft,
+    ForStore,
+}
+
+pub(crate) fn no_archive(why: Unwritten) -> Remark {
+    match why {
+        Unwritten::Problems => Remark::new(
+            "no archive was written; put the problems right, or leave bad entries out with --keep-going",
+            "アーカイブは作りませんでした。問題を直してください。--keep-going を付けると、問題のある歌を除いて作ります。",
+        ),
+        Unwritten::NothingLeft => Remark::new(
+            "no archive was written: no entry is left; put the problems right",
+            "アーカイブは作りませんでした。載せられる歌が残っていません。問題を直してください。",
+        ),
+        Unwritten::ForStore => Remark::new(
+            "no archive was made; put the problems right",
+            "アーカイブは作りませんでした。問題を直してください。",
+        ),
+    }
+}
+
+pub(crate) fn partial(count: usize) -> Remark {
+    Remark::new(
+        format!("the archive is partial: {count} entries were left out"),
+        format!("アーカイブは一部だけです。{count} 首を除きました。"),
+    )
+}
+
+pub(crate) fn left_out(path: &str) -> Remark {
+    Remark::new(format!("  left out: {path}"), format!("  除いた歌：{path}"))
+}
+
+/// What a closing figure is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Figure {
+    Rounds,
+    Entries,
+    Small,
+    Medium,
+    Large,
+    Originals,
+    Renditions,
+    In,
+    Out,
+    Time,
+    Digest,
+    Archive,
+    Serves,
+    Before,
+}
+
+impl Figure {
+    pub(crate) fn label(self, language: Language) -> &'static str {
+        let (en, ja) = match self {
+            Self::Rounds => ("rounds", "回"),
+            Self::Entries => ("entries", "歌"),
+            Self::Small => ("small", "画像（小）"),
+            Self::Medium => ("medium", "画像（中）"),
+            Self::Large => ("large", "画像（大）"),
+            Self::Originals => ("originals", "元の画像"),
+            Self::Renditions => ("renditions", "画像の変換"),
+            Self::In => ("in", "読んだ量"),
+            Self::Out => ("out", "書いた量"),
+            Self::Time => ("time", "時間"),
+            Self::Digest => ("digest", "要約値"),
+            Self::Archive => ("archive", "アーカイブ"),
+            Self::Serves => ("serves", "公開する版"),
+            Self::Before => ("before", "前の版"),
+        };
+        match language {
+            Language::English => en,
+            Language::Japanese => ja,
+        }
+    }
+}
+
+pub(crate) fn bytes_in_files(bytes: &str, count: u64) -> Remark {
+    Remark::new(format!("{bytes} in {count}"), format!("{bytes}（{count} 枚）"))
+}
+
+pub(crate) fn renditions(cached: usize, made: usize) -> Remark {
+    Remark::new(
+        format!("{cached} from the cache, {made} made"),
+        format!("前回のものを使う {cached} 枚、新しく作る {made} 枚"),
+    )
+}
+
+pub(crate) fn changed_again() -> Remark {
+    Remark::new("the collection changed; building it again", "和歌集が変わりました。作り直します。")
+}
+
+pub(crate) fn serving_new() -> Remark {
+    Remark::new("serving the new version", "新しい版を見せています。")
+}
+
+pub(crate) fn serving_same() -> Remark {
+    Remark::new(
+        "nothing readers see has changed; serving the same version",
+        "読者に見えるところは変わっていません。同じ版を見せています。",
+    )
+}
+
+pub(crate) fn serving_before() -> Remark {
+    Remark::new("still serving the version before", "前の版を見せたままです。")
+}
+
+/// What may be done when the program could not run.
+pub(crate) mod failure {
+    use super::super::Remark;
+
+    pub(crate) fn output() -> Remark {
+        Remark::new(
+            "make the directory first, end it with `/`, or name a `.wakashu` file",
+            "先にフォルダーを作るか、終わりに / を付けるか、.wakashu で終わるファイルを指定してください。",
+        )
+    }
+
+    pub(crate) fn digest() -> Remark {
+        Remark::new(
+            "`wakashu-indexer history` lists the versions with their digests",
+            "wakashu-indexer history で、版と要約値の一覧が見られます。",
+        )
+    }
+
+    pub(crate) fn nothing_there() -> Remark {
+        Remark::new("look at the path; nothing is there", "場所を確かめてください。そこには何もありません。")
+    }
+
+    pub(crate) fn permissions() -> Remark {
+        Remark::new("look at the permissions", "アクセス権を確かめてください。")
+    }
+
+    pub(crate) fn disk_full() -> Remark {
+        Remark::new("the disk is full", "ディスクの空きがありません。")
+    }
+
+    /// Advice of a library, which has English alone.
+    pub(crate) fn other(hint: &str) -> Remark {
+        Remark::new(hint, hint)
+    }
+}

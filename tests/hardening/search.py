@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Collections made to keep a search busy, and whether anyone else has to wait.
+
+Prints a row for each with what the indexer says, how long twenty searches at once take under a tool limit of 0.5 s, and how
+long a health check waits meanwhile. Fails if an answer takes longer than 0.6 s or a health check longer than 0.1 s.
+"""
+
+import http.client
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import collection
+
+FUNCTION = os.environ.get("FUNCTION", str(collection.ROOT / "target/debug/wakashu-function"))
+SEARCHES = 20
+ANSWER_SECONDS, HEALTH_SECONDS = 0.6, 0.1
+
+# Name, poem, number of entries, query, warnings of the build.
+CASES = [
+    ("12 × 1 MiB of U+FDFA", "\ufdfa" * ((1 << 20) // 3 - 64), 12, "\ufdfa" * 10 + "ん", 12),
+    ("12 × 1 MiB of あ", "あ" * ((1 << 20) // 3 - 64), 12, "あ" * 199 + "ん", 12),
+    ("400 × 60 KiB of あふ", "あふ" * 10_000, 400, "おう" * 99 + "ん", 0),
+    ("400 × 60 KiB of せふ", "せふ" * 10_000, 400, "しょう" * 60 + "ん", 0),
+    ("400 × 60 KiB, every query's word in it", "きやうけふうめむま" * 2_200, 400, "きょううめ", 0),
+]
+
+
+def build(folder, poem, count):
+    for rank in range(1, count + 1):
+        entry = folder / "poems" / "第1回" / f"{rank}-A"
+        entry.mkdir(parents=True)
+        text = {"AccountName": "@a", "HonkadoriWaka": poem, "Honka": [], "Prompt": ""}
+        (entry / f"TextData{rank}.json").write_text(json.dumps(text, ensure_ascii=False))
+    archive = folder / "poems.wakashu"
+    command = [collection.INDEXER, "build", folder / "poems", "-o", archive, "--no-progress", "--no-cache", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    problems = json.loads(done.stdout)["problems"]
+    return archive, sum("search key" in problem["message"] for problem in problems)
+
+
+def call(host, query):
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": "search_poems", "arguments": {"query": query, "limit": 50}}}
+    headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    connection = http.client.HTTPConnection(host)
+    started = time.monotonic()
+    connection.request("POST", "/mcp", json.dumps(body), headers)
+    connection.getresponse().read()
+    return time.monotonic() - started
+
+
+def health(host):
+    connection = http.client.HTTPConnection(host)
+    started = time.monotonic()
+    connection.request("GET", "/health")
+    connection.getresponse().read()
+    return time.monotonic() - started
+
+
+def measure(archive, query):
+    settings = {**os.environ, "WAKASHU_TOOL_TIMEOUT_MS": "500"}
+    command = [FUNCTION, "serve", "--port", "0", archive]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=settings)
+    try:
+        host = re.match(r"http://([^/]+)/mcp", server.stdout.readline())[1]
+        first = call(host, "ん")  # Reads and verifies the column.
+        took = []
+        threads = [threading.Thread(target=lambda: took.append(call(host, query))) for _ in range(SEARCHES)]
+        for thread in threads:
+            thread.start()
+        waits = []
+        while any(thread.is_alive() for thread in threads):
+            waits.append(health(host))
+            time.sleep(0.01)
+        return first, max(took), max(waits, default=health(host))
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def main():
+    held = True
+    print("| collection | warnings | first search, s | longest of 20, s | health, s |\n|---|--:|--:|--:|--:|")
+    for name, poem, count, query, expected in CASES:
+        with tempfile.TemporaryDirectory() as folder:
+            archive, warnings = build(pathlib.Path(folder), poem, count)
+            first, longest, waited = measure(archive, query)
+        held &= warnings == expected and longest <= ANSWER_SECONDS and waited <= HEALTH_SECONDS
+        print(f"| {name} | {warnings} | {first:.3f} | {longest:.3f} | {waited:.3f} |", flush=True)
+    sys.exit(0 if held else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,8 @@
+//! The real programs from outside, in one test program: each of several would be linked by itself.
+
+mod facade;
+mod lambda;
+mod mcp;
+mod members;
+mod security;
+mod storage;
