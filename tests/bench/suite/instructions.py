@@ -8,6 +8,9 @@ TITLES = {
     "ranking-1-modern": "the same in revision 2026-07-28",
     "ranking-10": "ranking of 10 entries, 20 KiB each",
     "tools-list": "tools/list",
+    "ranking-1-guarded": "ranking behind token, rates and origin",
+    "picture-304": "picture that the client has",
+    "resource": "resources/read of an entry",
 }
 
 
