@@ -12,6 +12,7 @@ mod exchange;
 mod fault;
 mod mcp;
 mod observe;
+pub mod program;
 pub mod reference;
 mod served;
 mod text;

@@ -32,9 +32,15 @@ impl Cli {
     /// Reads the arguments of this process, or ends it with help in `language` or with what is wrong with them.
     #[must_use]
     pub fn read(language: Language) -> Self {
-        let matches = words::help::translated(Self::command(), language).get_matches();
+        let matches = in_language(Self::command(), language).get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
+}
+
+/// Returns a command that has the verbs with their help in `language`.
+#[must_use]
+pub fn in_language(command: clap::Command, language: Language) -> clap::Command {
+    words::help::translated(command, language)
 }
 
 /// How the program talks.

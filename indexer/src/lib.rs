@@ -11,6 +11,7 @@ pub mod output;
 pub mod picture;
 pub mod pipeline;
 pub mod problem;
+pub mod program;
 pub mod report;
 mod root;
 pub mod walk;

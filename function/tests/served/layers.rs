@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-const LAYERS: [&str; 17] = [
+const LAYERS: [&str; 18] = [
     "deadline",  // time limits that cost nothing where there is nothing to wait for
     "text",      // an answer as it is written
     "observe",   // the log, and a request's facts in it
@@ -21,6 +21,7 @@ const LAYERS: [&str; 17] = [
     "door",      // sockets, events, lines
     "app",       // settings become a running server
     "reference", // chapters for the docs
+    "program",   // the doors with their arguments, for both programs
     "main",
 ];
 

@@ -1,15 +1,20 @@
 //! `completions`: a script that teaches a shell the arguments.
 
-use clap::CommandFactory as _;
+use clap::Command;
 
 use super::Status;
-use crate::cli::{Cli, CompletionsArguments};
+use crate::cli::CompletionsArguments;
 use crate::report::Report;
 
-/// Prints the script.
-pub fn run(arguments: &CompletionsArguments, report: &Report) -> anyhow::Result<Status> {
+/// Prints the script for the program that `command` describes.
+pub fn run(
+    arguments: &CompletionsArguments,
+    mut command: Command,
+    report: &Report,
+) -> anyhow::Result<Status> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "wakashu-indexer", &mut script);
+    let name = command.get_name().to_owned();
+    clap_complete::generate(arguments.shell, &mut command, name, &mut script);
     report.data(&String::from_utf8_lossy(&script))?;
     Ok(Status::Fine)
 }

@@ -1,0 +1,53 @@
+//! What `wakashu-indexer` and `wakashu` have in common: from arguments to the exit code.
+
+use std::process::ExitCode;
+
+use clap::Command;
+
+use crate::cli::{Talk, Verb};
+use crate::cmd::{self, Status};
+use crate::report::Report;
+use crate::words::Language;
+
+/// The exit code of a verb that could not run.
+const COULD_NOT_RUN: u8 = 2;
+
+/// Runs a verb of the program whose arguments `command` describes, reports how it went, and returns the exit code.
+#[must_use]
+pub fn run(verb: Verb, talk: &Talk, language: Language, command: Command) -> ExitCode {
+    let report = Report::new(talk.quiet, talk.color).in_language(language);
+    start_log(talk);
+    match run_verb(verb, report.clone(), command) {
+        Ok(status) => ExitCode::from(status.exit_code()),
+        Err(error) => {
+            let hint = cmd::hint_of(&error);
+            report.failure(&format!("{error:#}"), hint.as_ref().map(|hint| hint.said(language)));
+            ExitCode::from(COULD_NOT_RUN)
+        }
+    }
+}
+
+fn run_verb(verb: Verb, report: Report, command: Command) -> anyhow::Result<Status> {
+    match verb {
+        Verb::Build(arguments) => cmd::build::run(arguments, report),
+        Verb::Check(arguments) => cmd::check::run(&arguments, report),
+        Verb::Show(arguments) => cmd::show::run(&arguments, &report),
+        Verb::Preview(arguments) => cmd::preview::run(&arguments, report),
+        Verb::Publish(arguments) => cmd::publish::run(&arguments, report),
+        Verb::Rollback(arguments) => cmd::rollback::run(&arguments, &report),
+        Verb::History(arguments) => cmd::history::run(&arguments, &report),
+        Verb::Completions(arguments) => cmd::completions::run(&arguments, command, &report),
+    }
+}
+
+/// Sends what libraries log to stderr: warnings, and more with `-v`.
+fn start_log(talk: &Talk) {
+    let level = match (talk.quiet, talk.verbose) {
+        (true, _) => tracing::Level::ERROR,
+        (false, 0) => tracing::Level::WARN,
+        (false, 1) => tracing::Level::INFO,
+        (false, _) => tracing::Level::DEBUG,
+    };
+    let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(level);
+    log.without_time().with_target(false).with_ansi(false).init();
+}
