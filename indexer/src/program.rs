@@ -45,7 +45,7 @@ fn run_verb(verb: Verb, report: Report, command: Command) -> anyhow::Result<Stat
 pub fn start_log(talk: &Talk, usual: Level) {
     let steps = [Level::WARN, Level::INFO, Level::DEBUG];
     let from = steps.iter().position(|level| *level == usual).unwrap_or_default();
-    let more = steps.into_iter().skip(from).take(usize::from(talk.verbose) + 1).last();
+    let more = steps.into_iter().skip(from).take(usize::from(talk.verbose) + 1).next_back();
     let level = if talk.quiet { Level::ERROR } else { more.unwrap_or(usual) };
     let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(level);
     log.without_time().with_target(false).with_ansi(false).init();
