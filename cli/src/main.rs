@@ -2,6 +2,7 @@
 
 mod bridge;
 mod servers;
+mod smoke;
 
 use std::process::ExitCode;
 
@@ -37,6 +38,7 @@ enum Verb {
     #[command(flatten)]
     Servers(Door),
     Bridge(bridge::BridgeArguments),
+    Smoke(smoke::Smoke),
 }
 
 fn main() -> ExitCode {
@@ -54,6 +56,15 @@ fn main() -> ExitCode {
             wakashu_indexer::program::start_log(&cli.talk, tracing::Level::INFO);
             program::end(bridge::run(arguments))
         }
+        Verb::Smoke(arguments) => code(smoke::run(&arguments)),
+    }
+}
+
+/// Returns the exit code of a program that says how it went, or could not run.
+fn code(outcome: anyhow::Result<ExitCode>) -> ExitCode {
+    match outcome {
+        Ok(code) => code,
+        Err(error) => program::end(Err(error)),
     }
 }
 
