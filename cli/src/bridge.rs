@@ -32,10 +32,9 @@ pub(crate) struct BridgeArguments {
 
 /// Runs until the host closes its side.
 pub(crate) fn run(arguments: BridgeArguments) -> anyhow::Result<()> {
-    let (server, options) = find(arguments)?;
+    let (bridge, server, options) = find(arguments)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let bridged = runtime.block_on(async {
-        let bridge = Bridge::new();
         let link = server.link(&options, bridge.inbox())?;
         let (input, output) = stdio();
         Ok(bridge.run(link, input, output).await?)
@@ -45,7 +44,7 @@ pub(crate) fn run(arguments: BridgeArguments) -> anyhow::Result<()> {
     bridged
 }
 
-fn find(arguments: BridgeArguments) -> anyhow::Result<(ServerConfig, Options)> {
+fn find(arguments: BridgeArguments) -> anyhow::Result<(Bridge, ServerConfig, Options)> {
     let BridgeArguments { server, config, header_file } = arguments;
     if server.contains("://") {
         anyhow::ensure!(config.is_none(), "--config goes with the name of a server, not with an address");
@@ -53,7 +52,7 @@ fn find(arguments: BridgeArguments) -> anyhow::Result<(ServerConfig, Options)> {
         if let Transport::Http { headers_file, .. } = &mut server.transport {
             *headers_file = header_file;
         }
-        return Ok((server, Options::default()));
+        return Ok((Bridge::new(), server, Options::default()));
     }
     anyhow::ensure!(
         header_file.is_none(),
@@ -66,5 +65,9 @@ fn find(arguments: BridgeArguments) -> anyhow::Result<(ServerConfig, Options)> {
         [] => anyhow::anyhow!("there is no server `{server}`: the configuration has none"),
         names => anyhow::anyhow!("there is no server `{server}`, but {}", names.join(", ")),
     })?;
-    Ok((found, config.options))
+    let bridge = Bridge::new()
+        .with_patience(found.timeout.unwrap_or(config.options.timeout))
+        .with_retry(found.retry_policy.clone().unwrap_or_else(|| config.options.retry_policy.clone()))
+        .with_rules(found.rules.clone());
+    Ok((bridge, found, config.options))
 }
