@@ -1,5 +1,6 @@
 //! `wakashu`: one program for people. It only puts together the verbs of the libraries.
 
+mod ask;
 mod bridge;
 mod servers;
 mod smoke;
@@ -39,6 +40,7 @@ enum Verb {
     Servers(Door),
     Bridge(bridge::BridgeArguments),
     Smoke(smoke::Smoke),
+    Ask(ask::Ask),
 }
 
 fn main() -> ExitCode {
@@ -57,6 +59,10 @@ fn main() -> ExitCode {
             program::end(bridge::run(arguments))
         }
         Verb::Smoke(arguments) => code(smoke::run(&arguments)),
+        Verb::Ask(arguments) => {
+            wakashu_indexer::program::start_log(&cli.talk, tracing::Level::WARN);
+            code(ask::run(arguments))
+        }
     }
 }
 

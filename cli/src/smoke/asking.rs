@@ -48,7 +48,7 @@ impl Asking {
         let Some(revision) = said.get("protocolVersion").and_then(Value::as_str).map(str::to_owned) else {
             return Err(unexpected(format!("`initialize` names no revision: {said}")));
         };
-        self.link.notify(read(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?).await?;
+        self.link.notify(read(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?).await?;
         Ok((revision, said))
     }
 
@@ -58,7 +58,7 @@ impl Asking {
         if self.is_modern {
             params.insert("_meta".to_owned(), Value::Object(splice::envelope()));
         }
-        let mut call = read(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))?;
+        let mut call = read(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))?;
         call.patience = PATIENCE;
         let answer = self.link.request(call).await?;
         Ok((answer.result()?, answer.message.len()))
@@ -99,7 +99,7 @@ impl Asking {
     }
 }
 
-fn read(message: Value) -> Result<Call> {
+fn read(message: &Value) -> Result<Call> {
     let refused = |refused: wakashu_client::link::Refused| unexpected(refused.error.message);
     Call::read(Bytes::from(message.to_string())).map_err(refused)
 }
