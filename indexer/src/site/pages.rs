@@ -81,7 +81,7 @@ impl Page {
             }
             What::Feed => renderer.feed(&site.published_at.to_string()),
             What::NotFound => Notice::NotFound.page(site.place, Some(collection)),
-            What::Robots => renderer.robots(),
+            What::Robots => renderer.place.robots(),
             What::NoJekyll => return Ok(String::new()),
             What::Collection { page } => {
                 let shown = collection.rounds_on(page);
