@@ -483,8 +483,8 @@
   // ---- the page
 
   if (typeof document === "undefined") return;
-  var place = document.getElementById("lookup");
-  if (!place) return;
+  var board = document.getElementById("lookup");
+  if (!board) return;
   var up = "../";
 
   function loadOne(file) {
@@ -500,7 +500,7 @@
     return waiting[file];
   }
   function load(files) { return Promise.all(files.filter(function (file, at) { return files.indexOf(file) === at; }).map(loadOne)); }
-  function prepare() { return load([place.dataset.index]); }
+  function prepare() { return load([board.dataset.index]); }
 
   function element(name, className, text) {
     var made = document.createElement(name);
@@ -563,7 +563,7 @@
   function tell(sentence, className) {
     var said = element("p", className, sentence);
     said.setAttribute("role", "status");
-    place.replaceChildren(said);
+    board.replaceChildren(said);
     return said;
   }
 
@@ -578,14 +578,14 @@
       }
       var list = element("ol", "hits");
       found.hits.forEach(function (hit) { list.append(show(hit)); });
-      place.append(list);
+      board.append(list);
       var more = found.total > page * HITS_ON_A_PAGE;
       if (page > 1 || more) {
         var paging = element("nav", "paging");
         paging.setAttribute("aria-label", "ページ");
         paging.append(page > 1 ? step("prev", "前のページ", text, page - 1) : element("span"), element("span", "", page + "ページ目"),
           more ? step("next", "次のページ", text, page + 1) : element("span"));
-        place.append(paging);
+        board.append(paging);
       }
     }, function () { tell("検索用のファイルを読み込めませんでした。しばらくしてからもう一度お試しください。", "alert"); });
   }

@@ -5,4 +5,5 @@ mod lambda;
 mod mcp;
 mod members;
 mod security;
+mod site;
 mod storage;

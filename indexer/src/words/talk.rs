@@ -188,6 +188,10 @@ pub(crate) enum Figure {
 }
 
 impl Figure {
+    fn remark(self) -> Remark {
+        Remark::new(self.label(Language::English), self.label(Language::Japanese))
+    }
+
     pub(crate) fn label(self, language: Language) -> &'static str {
         let (en, ja) = match self {
             Self::Rounds => ("rounds", "回"),
@@ -213,8 +217,11 @@ impl Figure {
 }
 
 pub(crate) fn serves() -> Remark {
-    let said = |language| Figure::Serves.label(language);
-    Remark::new(said(Language::English), said(Language::Japanese))
+    Figure::Serves.remark()
+}
+
+pub(crate) fn written() -> Remark {
+    Figure::Out.remark()
 }
 
 pub(crate) fn bytes_in_files(bytes: &str, count: u64) -> Remark {

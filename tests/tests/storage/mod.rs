@@ -21,4 +21,4 @@ mod local;
 mod outage;
 mod refresh;
 mod store;
-mod web;
+pub(crate) mod web;
