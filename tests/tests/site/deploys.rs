@@ -89,7 +89,7 @@ fn ten_deploys_under_ten_readers_lose_nothing_and_never_step_back() {
     let settings = [
         ("WAKASHU_ARCHIVE", address.as_str()),
         ("WAKASHU_PRELOAD_BYTES", "0"),
-        ("WAKASHU_CACHE_BYTES", "0"),
+        ("WAKASHU_CACHE_BYTES", "1048576"),
         ("WAKASHU_REFRESH_SECONDS", "1"),
     ];
     let (done, answers) = (AtomicBool::new(false), AtomicUsize::new(0));
