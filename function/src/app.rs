@@ -109,7 +109,7 @@ impl For {
             app.core.metrics = config.metrics.then(|| Arc::new(metrics()));
         }
         app.core.desk = config.desk();
-        App { follows_host, ..app }
+        App { follows_host, bundle: config.bundle_url.clone(), ..app }
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Config {
     pub archive: Option<Location>,
     /// Without a slash at the end.
     pub public_url: Option<String>,
+    /// The address of a bundle for desktop clients.
+    pub bundle_url: Option<String>,
     /// Lower-case host names, without ports.
     pub allowed_hosts: Vec<String>,
     /// Origins, exactly as browsers send them.
@@ -102,6 +104,7 @@ impl Default for Config {
         Self {
             archive: None,
             public_url: None,
+            bundle_url: None,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             refresh_seconds: 60,
@@ -210,6 +213,7 @@ mod tests {
         let error = read(&[
             ("WAKASHU_ARCHIVE", "ftp://x"),
             ("WAKASHU_PUBLIC_URL", "poems"),
+            ("WAKASHU_BUNDLE_URL", "javascript:poems.mcpb"),
             ("WAKASHU_ALLOWED_ORIGINS", "https://a.example, *"),
             ("WAKASHU_REFRESH_SECONDS", "0"),
             ("PORT", "70000"),
@@ -232,6 +236,7 @@ mod tests {
         for name in [
             "WAKASHU_ARCHIVE",
             "WAKASHU_PUBLIC_URL",
+            "WAKASHU_BUNDLE_URL",
             "WAKASHU_ALLOWED_ORIGINS",
             "WAKASHU_REFRESH_SECONDS",
             "PORT",

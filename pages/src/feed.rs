@@ -3,7 +3,7 @@
 use maud::{PreEscaped, html};
 use wakashu_archive::{ArchivedRound, Date};
 
-use crate::address::Address;
+use crate::address::{Address, Place};
 use crate::collection::Renderer;
 use crate::dates;
 use crate::frame::Document;
@@ -54,11 +54,13 @@ impl Renderer<'_> {
         };
         Document { media_type: "application/atom+xml; charset=utf-8", body: body.into_string() }
     }
+}
 
+impl Place<'_> {
     /// Renders what crawlers ask for: pages may be read, what answers by calculation may not be asked.
     #[must_use]
-    pub fn robots(&self) -> Document {
-        let links = self.place.links(Address::NotFound);
+    pub fn robots(self) -> Document {
+        let links = self.links(Address::NotFound);
         let root = links.to(Address::Collection { page: 1 });
         let root = root.as_str().trim_end_matches("index.html");
         let body =

@@ -4,6 +4,7 @@ mod facade;
 mod lambda;
 mod mcp;
 mod members;
+mod programs;
 mod security;
 mod site;
 mod storage;

@@ -10,6 +10,7 @@ use wakashu_archive::{
     Archive, ArchiveError, Column, ColumnName, ContentHash, Damage, KEYS_VERSION, MAX_ROOT_BYTES, Opening,
     Span, TAIL_BYTES, TRAILER_BYTES,
 };
+use wakashu_pages::Collection;
 use wakashu_storage::{Object, OpenError, PointerOpening, StorageError, Tail, Timestamp, open_archive};
 
 use crate::observe::detail::Detail;
@@ -93,6 +94,8 @@ pub struct Index {
     preloaded: Option<Bytes>,
     pub(super) cache: Arc<ReadCache>,
     pub(super) columns: Columns,
+    /// As pages show it; made for the first of them.
+    collection: OnceLock<Collection>,
     doubt: OnceLock<Doubt>,
 }
 
@@ -176,13 +179,19 @@ impl Index {
         cache: &Arc<ReadCache>,
     ) -> Self {
         let (cache, columns) = (Arc::clone(cache), Columns::default());
-        Self { archive, object, preloaded, cache, columns, doubt: OnceLock::new() }
+        let (collection, doubt) = (OnceLock::new(), OnceLock::new());
+        Self { archive, object, preloaded, cache, columns, collection, doubt }
     }
 
     /// Returns the archive's trailer and root.
     #[must_use]
     pub fn archive(&self) -> &Archive {
         &self.archive
+    }
+
+    /// Returns the archive as pages show it.
+    pub(crate) fn collection(&self) -> &Collection {
+        self.collection.get_or_init(|| Collection::new(self.archive.clone()))
     }
 
     /// Returns a part of what was fetched at the start. Nobody has looked at it yet.

@@ -14,11 +14,11 @@ use http::request::Parts;
 use crate::exchange::Exchange;
 use crate::exchange::rates::Rates;
 use crate::fault::ToolError;
-use crate::web::App;
 use crate::web::refusal::Refusal;
 use crate::web::reply::Reply;
 use crate::web::routes::{Endpoint, Route};
 use crate::web::tokens::scope_of;
+use crate::web::{App, access};
 
 /// What browsers may send: what MCP clients do.
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
@@ -29,8 +29,11 @@ const TEN_MINUTES: HeaderValue = HeaderValue::from_static("600");
 impl App {
     /// Lets a request in, and notes what its token is good for; or returns what it is answered instead.
     pub(super) fn admit(&self, x: &mut Exchange<'_>, route: &'static Route, parts: &Parts) -> Option<Reply> {
-        if let Err(refused) = self.access.check(&parts.uri, &parts.headers) {
-            return Some(Refusal::Access(refused).in_form(x, route.form));
+        match self.access.check(&parts.uri, &parts.headers) {
+            // A picture that stands in somebody's page is asked for from there.
+            Ok(()) => {}
+            Err(access::Refusal::Origin) if route.to == Endpoint::Picture => {}
+            Err(refused) => return Some(Refusal::Access(refused).in_form(x, route.form)),
         }
         if self.follows_host
             && let Some(host) = parts.headers.get(HOST).and_then(|host| host.to_str().ok())

@@ -36,6 +36,8 @@ pub(crate) enum Media {
     Events,
     /// That of a picture.
     Picture(&'static str),
+    /// That of a page, a style sheet, a script.
+    Document(&'static str),
 }
 
 impl Media {
@@ -51,7 +53,7 @@ impl Media {
             Self::Plain => Some(PLAIN),
             Self::Metrics => Some(METRICS),
             Self::Events => Some(EVENTS),
-            Self::Picture(media) => Some(HeaderValue::from_static(media)),
+            Self::Picture(media) | Self::Document(media) => Some(HeaderValue::from_static(media)),
         }
     }
 }
@@ -94,7 +96,7 @@ impl Reply {
 impl Weighed for Reply {
     fn bytes(&self) -> usize {
         // Pictures are not bound by the budget of an answer.
-        if let Payload::Answer(answer) = &self.body { answer.len() } else { 0 }
+        if matches!(self.media, Media::Picture(_)) { 0 } else { self.body.len() }
     }
 }
 

@@ -81,11 +81,12 @@ impl Page {
             }
             What::Feed => renderer.feed(&site.published_at.to_string()),
             What::NotFound => Notice::NotFound.page(site.place, Some(collection)),
-            What::Robots => renderer.robots(),
+            What::Robots => renderer.place.robots(),
             What::NoJekyll => return Ok(String::new()),
             What::Collection { page } => {
                 let shown = collection.rounds_on(page);
-                let firsts = shown.iter().map(|round| round.chunks.first().map(|chunk| views.of(chunk)).transpose());
+                let firsts =
+                    shown.iter().map(|round| round.chunks.first().map(|chunk| views.of(chunk)).transpose());
                 renderer.collection(page, &firsts.collect::<Result<Vec<_>, _>>()?)
             }
         };
