@@ -101,10 +101,10 @@ pub enum Verb {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 The collection is built into a temporary store and served from there, the way it is served for readers.
-The first line on stdout is the address of the MCP endpoint. Ctrl-C stops.
+The first line on stdout is the address of the collection's page, the second that of the MCP endpoint. Ctrl-C stops.
 
 Examples:
-  wakashu-indexer preview wakashu_dir
+  wakashu-indexer preview wakashu_dir --open
   wakashu-indexer preview wakashu_dir --watch --port 0")]
 pub struct PreviewArguments {
     /// The collection: a directory of rounds
@@ -113,6 +113,9 @@ pub struct PreviewArguments {
     /// Build again whenever the collection changes
     #[arg(long)]
     pub watch: bool,
+    /// Show the page in the browser
+    #[arg(long)]
+    pub open: bool,
     /// The port to listen on, 0 for any [default: PORT or 3000]
     #[arg(long)]
     pub port: Option<u16>,

@@ -246,6 +246,13 @@ pub(crate) fn renditions(cached: usize, made: usize) -> Remark {
     )
 }
 
+pub(crate) fn not_opened(page: &str) -> Remark {
+    Remark::new(
+        format!("no browser could be started; open {page} yourself"),
+        format!("ブラウザーを開けませんでした。{page} を開いてください。"),
+    )
+}
+
 pub(crate) fn changed_again() -> Remark {
     Remark::new("the collection changed; building it again", "和歌集が変わりました。作り直します。")
 }
