@@ -65,6 +65,11 @@ impl From<StorageError> for ReadError {
 }
 
 impl ReadError {
+    /// Tells whether there is nothing of that name.
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self, Self::Storage(error) if error.is_not_found())
+    }
+
     /// Tells whether the bytes that lie in storage are not those the archive is made of. A storage that fails says
     /// nothing of them, and neither does an archive that was written wrongly.
     fn is_damage(&self) -> bool {
