@@ -92,7 +92,7 @@ impl App {
     {
         let (parts, body) = request.into_parts();
         let (mut row, mut route) = routes::find(parts.uri.path());
-        if route.to == Endpoint::Metrics && self.core.metrics.is_none() {
+        if !self.has(route.to) {
             (row, route) = routes::nowhere();
         }
         let mut x = Exchange::begin(&self.core, arrival);
@@ -107,6 +107,15 @@ impl App {
             Refusal::Fault(ToolError::Panicked).in_form(&mut x, route.form)
         });
         self.seal(&x, route, &parts, reply)
+    }
+
+    /// Tells whether an endpoint is there: counters may be off, and a gateway has no archive to show.
+    fn has(&self, endpoint: Endpoint) -> bool {
+        match endpoint {
+            Endpoint::Mcp | Endpoint::Health | Endpoint::Ready => true,
+            Endpoint::Metrics => self.core.metrics.is_some(),
+            _ => self.core.gateway.is_none(),
+        }
     }
 
     /// Refuses what a door could not make a request of.
