@@ -10,6 +10,7 @@ mod upstream;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -58,7 +59,7 @@ fn address(text: &str) -> Result<(String, u16), String> {
 }
 
 /// Serves, or lists, what the servers have.
-pub(crate) fn run(arguments: GatewayArguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: GatewayArguments, is_quiet: bool) -> anyhow::Result<ExitCode> {
     let listen = arguments.listen;
     let given = |name: &str| match (name, &listen) {
         ("HOST", Some((host, _))) => Some(host.clone()),
@@ -67,6 +68,9 @@ pub(crate) fn run(arguments: GatewayArguments) -> anyhow::Result<ExitCode> {
     };
     let mut config = Config::read(given, std::env::vars_os())?;
     (config.archive, config.tool_timeout) = (None, LONGEST);
+    if is_quiet {
+        config.log = config.log.min(Some(tracing::Level::ERROR));
+    }
     if !arguments.list {
         log::start(config.log, true);
     }
@@ -115,6 +119,8 @@ struct Front {
     generation: watch::Sender<Generation>,
     /// How many servers are still starting.
     starting: watch::Sender<usize>,
+    /// Whether any host has seen a list: before that, none needs to hear that one changed.
+    is_seen: AtomicBool,
 }
 
 impl Front {
@@ -127,6 +133,7 @@ impl Front {
             starting: watch::Sender::new(upstreams.len()),
             catalogue: Mutex::new(Arc::new(Catalogue::new(&upstreams, &Catalogue::default()))),
             generation: watch::Sender::default(),
+            is_seen: AtomicBool::new(false),
             upstreams: upstreams.clone(),
         });
         let following = upstreams.into_iter().zip(servers.servers).map(|(upstream, config)| {
@@ -153,7 +160,7 @@ impl Front {
         drop(catalogue);
         let is_starting = |upstream: &&Arc<Upstream>| matches!(upstream.state(), State::Starting);
         self.starting.send_replace(self.upstreams.iter().filter(is_starting).count());
-        if tools || prompts || resources {
+        if self.is_seen.load(Ordering::Acquire) && (tools || prompts || resources) {
             self.generation.send_modify(|generation| {
                 generation.tools += u64::from(tools);
                 generation.prompts += u64::from(prompts);

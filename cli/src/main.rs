@@ -61,11 +61,11 @@ fn main() -> ExitCode {
             program::end(bridge::run(arguments))
         }
         // It has the log of a server.
-        Verb::Gateway(arguments) => code(gateway::run(arguments)),
+        Verb::Gateway(arguments) => code(gateway::run(arguments, cli.talk.quiet)),
         Verb::Smoke(arguments) => code(smoke::run(&arguments)),
         Verb::Ask(arguments) => {
             wakashu_indexer::program::start_log(&cli.talk, tracing::Level::WARN);
-            code(ask::run(arguments))
+            code(ask::run(&arguments))
         }
     }
 }

@@ -14,7 +14,7 @@ use http::HeaderMap;
 use wakashu_wire::{Body, Era, Headers, Incoming, Raw, Request, Revision, Unreadable, era, message};
 
 use crate::desk::Wants;
-use crate::exchange::{Exchange, Owed};
+use crate::exchange::{Exchange, Owed, Scope};
 use crate::fault::ToolError;
 use crate::gateway::{Ask, Gateway};
 use crate::mcp::error::RpcError;
@@ -181,6 +181,8 @@ async fn pass_on(
     };
     let (mut revision, mut then) = (era.revision, Then::Nothing);
     match method.kind {
+        // Which tool shows what is for its server to know.
+        Kind::CallTool if !x.scope.covers(Scope::Read) => return refuse(x, &error::not_covered(), id),
         Kind::Listen => return listen(x, request),
         Kind::Initialize => match methods::agree(request) {
             Ok(agreed) => {

@@ -1,7 +1,7 @@
 //! Answering hosts: lists of the gateway's own, and everything else by the server it is for.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -66,8 +66,7 @@ impl Front {
     async fn answered(&self, ask: Ask<'_>) -> Answered {
         match &*ask.request.method {
             "tools/call" => self.call_tool(ask).await,
-            "initialize" => Ok(own(ask, self.introduction(&ask))),
-            "server/discover" => Ok(own(ask, self.introduction(&ask))),
+            "initialize" | "server/discover" => Ok(own(ask, self.introduction(&ask))),
             "ping" => Ok(own(ask, Map::new())),
             "tools/list" => self.list(ask, "tools", |catalogue| &catalogue.tools).await,
             "prompts/list" => self.list(ask, "prompts", |catalogue| &catalogue.prompts).await,
@@ -112,12 +111,11 @@ impl Front {
         said
     }
 
-    /// Returns what all servers have, once those that are starting are there or have had their time.
-    async fn settled(&self) -> Arc<Catalogue> {
+    /// Waits until the servers that are starting are there or have had their time.
+    async fn wait_for_all(&self) {
         let mut starting = self.starting.subscribe();
         // The sender lives as long as we do.
         let _ = tokio::time::timeout(STARTING, starting.wait_for(|count| *count == 0)).await;
-        self.catalogue()
     }
 
     async fn list(
@@ -126,7 +124,10 @@ impl Front {
         field: &str,
         entries: impl Fn(&Catalogue) -> &Vec<String>,
     ) -> Answered {
-        let catalogue = self.settled().await;
+        self.wait_for_all().await;
+        // From here on a change is one of what this host has seen.
+        self.is_seen.store(true, Ordering::Release);
+        let catalogue = self.catalogue();
         let entries = entries(&catalogue);
         let from = match ask.request.params.cursor {
             None => 0,
@@ -160,10 +161,11 @@ impl Front {
 
     /// Looks something up, and once more when all servers have had their time.
     async fn find<T>(&self, look: impl Fn(&Catalogue) -> Option<T>) -> Option<T> {
-        match look(&self.catalogue()) {
-            Some(found) => Some(found),
-            None => look(&*self.settled().await),
+        if let Some(found) = look(&self.catalogue()) {
+            return Some(found);
         }
+        self.wait_for_all().await;
+        look(&self.catalogue())
     }
 
     async fn call_tool(&self, ask: Ask<'_>) -> Answered {

@@ -46,7 +46,7 @@ fn write_in_order(value: &Value, out: &mut String) {
             for name in names {
                 out.push_str(&json!(name).to_string());
                 out.push(':');
-                members.get(name).inspect(|value| write_in_order(value, out));
+                write_in_order(members.get(name).unwrap_or(&Value::Null), out);
                 out.push(',');
             }
             out.push('}');

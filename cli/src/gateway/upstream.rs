@@ -1,11 +1,12 @@
 //! One of the servers behind a gateway: what it lists, and whether it is there.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use wakashu_client::Manager;
 use wakashu_client::config::ServerConfig;
@@ -160,20 +161,15 @@ async fn list(
             return Err(answer.result().err().unwrap_or_else(|| wrong("is none".to_owned())));
         };
         let result = answer.message.slice(span).into_bytes();
-        let mut page: Map<String, Value> = Map::new();
-        let mut raw: std::collections::BTreeMap<String, Box<RawValue>> =
+        let mut raw: BTreeMap<String, Box<RawValue>> =
             serde_json::from_slice(&result).map_err(|error| wrong(format!("is not read: {error}")))?;
-        if let Some(cursor) =
-            raw.remove("nextCursor").and_then(|cursor| serde_json::from_str(cursor.get()).ok())
-        {
-            page.insert("cursor".to_owned(), cursor);
-        }
+        let next = raw.remove("nextCursor").filter(|cursor| cursor.get() != "null");
         let listed = raw.remove(field).ok_or_else(|| wrong(format!("has no list `{field}`")))?;
         let more: Vec<Box<RawValue>> =
             serde_json::from_str(listed.get()).map_err(|error| wrong(format!("is not read: {error}")))?;
         entries.extend(more);
-        match page.get("cursor").filter(|cursor| !cursor.is_null()) {
-            Some(_) => params = Value::Object(page),
+        match next {
+            Some(cursor) => params = json!({"cursor": cursor}),
             None => return Ok(entries),
         }
     }
