@@ -152,7 +152,10 @@ impl Front {
     /// Puts the lists together anew, and tells of those that differ.
     fn renew(&self) {
         let mut catalogue = self.catalogue.lock().unwrap_or_else(PoisonError::into_inner);
-        let renewed = Catalogue::new(&self.upstreams, &catalogue);
+        let is_seen = self.is_seen.load(Ordering::Acquire);
+        // What nobody has seen may have any name, so that names do not depend on who was there first.
+        let unseen = Catalogue::default();
+        let renewed = Catalogue::new(&self.upstreams, if is_seen { &catalogue } else { &unseen });
         let tools = renewed.tools != catalogue.tools;
         let prompts = renewed.prompts != catalogue.prompts;
         let resources = renewed.resources != catalogue.resources || renewed.templates != catalogue.templates;
@@ -160,7 +163,7 @@ impl Front {
         drop(catalogue);
         let is_starting = |upstream: &&Arc<Upstream>| matches!(upstream.state(), State::Starting);
         self.starting.send_replace(self.upstreams.iter().filter(is_starting).count());
-        if self.is_seen.load(Ordering::Acquire) && (tools || prompts || resources) {
+        if is_seen && (tools || prompts || resources) {
             self.generation.send_modify(|generation| {
                 generation.tools += u64::from(tools);
                 generation.prompts += u64::from(prompts);

@@ -123,18 +123,19 @@ impl Upstream {
 
 async fn read_lists(manager: &Manager, server: &Arc<Server>) -> Result<Lists> {
     let agreed = server.connect().await?;
-    let can = |what: &str| agreed.capabilities.get(what).is_some();
     let said = |what: &str| agreed.info.get(what).and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut lists = Lists { kind: said("name"), title: said("title"), ..Lists::default() };
-    if can("tools") {
-        lists.tools = list(manager, server, "tools/list", "tools").await?;
-    }
-    if can("prompts") {
-        lists.prompts = list(manager, server, "prompts/list", "prompts").await?;
-    }
-    if can("resources") {
-        lists.resources = list(manager, server, "resources/list", "resources").await?;
-        lists.templates = match list(manager, server, "resources/templates/list", "resourceTemplates").await {
+    for (capability, method, field, entries) in [
+        ("tools", "tools/list", "tools", &mut lists.tools),
+        ("prompts", "prompts/list", "prompts", &mut lists.prompts),
+        ("resources", "resources/list", "resources", &mut lists.resources),
+        ("resources", "resources/templates/list", "resourceTemplates", &mut lists.templates),
+    ] {
+        if agreed.capabilities.get(capability).is_none() {
+            continue;
+        }
+        *entries = match list(manager, server, method, field).await {
+            // Some say that they can, and have no such list.
             Err(error) if error.code == ErrorCode::MethodNotFound => Vec::new(),
             listed => listed?,
         };

@@ -48,13 +48,14 @@ impl Setup {
             function.display(),
             archive.display()
         );
-        let servers = json!({
-            "web": {"url": server.url()},
-            "local": {"command": function, "args": ["stdio", archive], "env": {"WAKASHU_LOG": "off"}},
-            "upgraded": {"command": "sh", "args": ["-c", upgraded], "env": {"WAKASHU_LOG": "off"}},
-            "dead": {"url": nobody(), "retryPolicy": {"maxRetries": 0}},
-            LONG: {"command": program("wakashu-client-fixture"), "args": ["server", "legacy"]},
-        });
+        // A list keeps its order.
+        let servers = json!([
+            {"name": "web", "url": server.url()},
+            {"name": "local", "command": function, "args": ["stdio", archive], "env": {"WAKASHU_LOG": "off"}},
+            {"name": "upgraded", "command": "sh", "args": ["-c", upgraded], "env": {"WAKASHU_LOG": "off"}},
+            {"name": "dead", "url": nobody(), "retryPolicy": {"maxRetries": 0}},
+            {"name": LONG, "command": program("wakashu-client-fixture"), "args": ["server", "legacy"]},
+        ]);
         Self::new(&servers, Some(server))
     }
 
