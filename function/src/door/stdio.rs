@@ -229,7 +229,7 @@ impl Listeners {
         id: String,
         messages: impl Fn(Generation, Generation) -> Vec<Answer> + Send + 'static,
     ) {
-        let mut changes = self.core.state.changes();
+        let mut changes = self.core.changes();
         let answers = self.answers.clone();
         let mut seen = *changes.borrow_and_update();
         let task = tokio::spawn(async move {
