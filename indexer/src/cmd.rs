@@ -1,9 +1,11 @@
 //! The verbs, one file each.
 
+pub mod add;
 pub mod build;
 pub mod check;
 pub mod completions;
 pub mod history;
+pub mod new;
 pub mod preview;
 pub mod publish;
 pub mod rollback;

@@ -9,6 +9,7 @@ use crate::problem::printable;
 
 pub(crate) mod archive;
 pub(crate) mod collection;
+pub(crate) mod curating;
 pub(crate) mod help;
 pub(crate) mod json;
 mod language;
@@ -17,6 +18,7 @@ pub(crate) mod periods;
 pub(crate) mod pictures;
 pub(crate) mod talk;
 pub(crate) mod texts;
+pub(crate) mod versions;
 
 pub use language::Language;
 
