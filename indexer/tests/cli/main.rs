@@ -20,4 +20,5 @@ mod names;
 mod preview;
 mod publish;
 mod show;
+mod starting;
 mod talk;
