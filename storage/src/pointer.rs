@@ -184,7 +184,8 @@ impl Pointer {
     }
 
     /// Returns the JSON to store: indented, because people read it, and ending in a line feed.
-    pub(crate) fn to_json(&self) -> Bytes {
+    #[must_use]
+    pub fn to_json(&self) -> Bytes {
         // Only maps whose keys are not strings and failing `Serialize` implementations can fail; there are none.
         let mut json = serde_json::to_vec_pretty(self).unwrap_or_default();
         json.push(b'\n');

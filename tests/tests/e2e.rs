@@ -5,5 +5,6 @@ mod facade;
 mod lambda;
 mod mcp;
 mod members;
+mod programs;
 mod security;
 mod storage;

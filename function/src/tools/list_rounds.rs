@@ -27,6 +27,7 @@ pub(super) static TOOL: Tool = Tool {
     needs: Scope::Read,
     arguments: Wanted::TABLE,
     pictures: false,
+    has_view: false,
     data: Schema::Object(&[
         always("title", Schema::Text),
         always("total", Schema::Whole),

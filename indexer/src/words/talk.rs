@@ -237,6 +237,11 @@ impl Figure {
     }
 }
 
+pub(crate) fn serves() -> Remark {
+    let said = |language| Figure::Serves.label(language);
+    Remark::new(said(Language::English), said(Language::Japanese))
+}
+
 pub(crate) fn bytes_in_files(bytes: &str, count: u64) -> Remark {
     Remark::new(format!("{bytes} in {count}"), format!("{bytes}（{count} 枚）"))
 }

@@ -2,7 +2,7 @@
 
 use wakashu_archive::ArchivedRound;
 
-use super::{LISTING_CHARACTERS, ROUND, Resource, Wanted, write_annotations};
+use super::{Address, LISTING_CHARACTERS, ROUND, Read, Resource, Wanted, write_annotations};
 use crate::fault::ToolError;
 use crate::mcp::Refused;
 use crate::served::snapshot::shortened;
@@ -17,12 +17,12 @@ const MAX_TITLE_CHARACTERS: usize = 200;
 const MAX_EXTRA_CHARACTERS: usize = 4_000;
 
 pub(super) static RESOURCE: Resource = Resource {
-    path: &[ROUND],
+    address: Address::Path(&[ROUND]),
     name: "round",
     title: "回",
     description: "ひとつの回の投稿一覧",
     media_type: Some("text/plain"),
-    read: |wanted, out| Box::pin(read(wanted, out)),
+    read: Read::FromIndex(|wanted, out| Box::pin(read(wanted, out))),
 };
 
 /// Lists a round.
