@@ -134,7 +134,8 @@ pub(crate) fn settle(collection: &Path, report: &Report) -> Result<(), BegunErro
     for folder in std::iter::once(collection.to_owned()).chain(rounds_of(collection)) {
         let journal = folder.join(JOURNAL);
         if journal.symlink_metadata().is_ok() {
-            let begun = Journal::read(&journal).ok_or_else(|| BegunError::Journal(printable_path(&journal)))?;
+            let begun =
+                Journal::read(&journal).ok_or_else(|| BegunError::Journal(printable_path(&journal)))?;
             begun.finish(&folder)?;
             report.remark(&words::finished_adding(&printable_path(&folder)));
         }
@@ -171,7 +172,8 @@ pub(crate) fn is_new_begun(collection: &Path) -> bool {
 /// Gives everything that `new` has written its place, the collection last. What is there already stays.
 pub(crate) fn give_places(folder: &Path) -> Result<(), BegunError> {
     let whole = folder.join(NEW);
-    let listed = fs::read_dir(&whole).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(failed(&whole))?;
+    let listed =
+        fs::read_dir(&whole).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(failed(&whole))?;
     let mut names: Vec<_> = listed.into_iter().map(|entry| entry.file_name()).collect();
     names.sort();
     for name in names {
@@ -256,7 +258,8 @@ mod tests {
 
     #[test]
     fn a_journal_is_finished_from_wherever_it_was_left() {
-        let moves = [("2-a", "3-a"), ("3-a/T2", "3-a/T3"), ("1-a", "2-a"), ("2-a/T1", "2-a/T2"), (ADDING, "1-x")];
+        let moves =
+            [("2-a", "3-a"), ("3-a/T2", "3-a/T3"), ("1-a", "2-a"), ("2-a/T1", "2-a/T2"), (ADDING, "1-x")];
         let moves = moves.map(|(from, to)| (from.to_owned(), to.to_owned()));
         let journal = Journal { moves: moves.to_vec() };
         for left_at in 0..=moves.len() {
@@ -271,7 +274,10 @@ mod tests {
             }
             Journal::read(&at(JOURNAL)).unwrap().finish(folder.path()).unwrap();
             let read = |name: &str| fs::read_to_string(at(name)).unwrap();
-            assert_eq!((read("1-x/T1"), read("2-a/T2"), read("3-a/T3")), ("new".into(), "one".into(), "two".into()));
+            assert_eq!(
+                (read("1-x/T1"), read("2-a/T2"), read("3-a/T3")),
+                ("new".into(), "one".into(), "two".into())
+            );
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
         }
     }
@@ -280,7 +286,9 @@ mod tests {
     fn a_journal_that_leads_elsewhere_is_not_one() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(JOURNAL);
-        for moves in ["[[\"../x\",\"y\"]]", "[[\"x\",\"/etc/y\"]]", "[[\"a/b/c\",\"y\"]]", "[[\"\",\"y\"]]", "1"] {
+        for moves in
+            ["[[\"../x\",\"y\"]]", "[[\"x\",\"/etc/y\"]]", "[[\"a/b/c\",\"y\"]]", "[[\"\",\"y\"]]", "1"]
+        {
             fs::write(&path, format!("{{\"moves\":{moves}}}")).unwrap();
             assert_eq!(Journal::read(&path), None, "{moves}");
         }

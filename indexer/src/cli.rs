@@ -239,7 +239,10 @@ pub struct PublishArguments {
 fn note(text: &str) -> Result<String, String> {
     let found = text.chars().count();
     if found > wakashu_storage::MAX_NOTE_CHARACTERS {
-        return Err(format!("it has {found} characters; at most {} are kept", wakashu_storage::MAX_NOTE_CHARACTERS));
+        return Err(format!(
+            "it has {found} characters; at most {} are kept",
+            wakashu_storage::MAX_NOTE_CHARACTERS
+        ));
     }
     Ok(text.to_owned())
 }

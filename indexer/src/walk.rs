@@ -11,11 +11,11 @@ use unicode_normalization::{UnicodeNormalization, is_nfc};
 use wakashu_archive::{ContentHash, Period, RoundExtra, title_key};
 use walkdir::{DirEntry, WalkDir};
 
-use crate::problem::Problem;
 use crate::begun;
+use crate::problem::Problem;
 use crate::root::Root;
-use crate::words::{Wording, curating};
 use crate::words::names::{self as words, Stray};
+use crate::words::{Wording, curating};
 
 pub(crate) mod collection_file;
 pub(crate) mod encoding;

@@ -127,10 +127,8 @@ impl Given {
             ("Honka", Some(honka)),
             ("Prompt", Some(json(&self.prompt))),
         ];
-        let lines: Vec<String> = members
-            .into_iter()
-            .filter_map(|(key, value)| Some(format!("  \"{key}\": {}", value?)))
-            .collect();
+        let lines: Vec<String> =
+            members.into_iter().filter_map(|(key, value)| Some(format!("  \"{key}\": {}", value?))).collect();
         format!("{{\n{}\n}}\n", lines.join(",\n"))
     }
 }
@@ -142,7 +140,11 @@ impl GivenPicture {
         let mut bytes = Vec::new();
         let file = File::open(&path).with_context(while_opening)?;
         file.take(MAX_STORED_PICTURE_BYTES + 1).read_to_end(&mut bytes).with_context(while_opening)?;
-        anyhow::ensure!(bytes.len() as u64 <= MAX_STORED_PICTURE_BYTES, "`{}` is too large", printable_path(&path));
+        anyhow::ensure!(
+            bytes.len() as u64 <= MAX_STORED_PICTURE_BYTES,
+            "`{}` is too large",
+            printable_path(&path)
+        );
         let format = picture::header(&bytes, &Settings::default()).map(|header| header.format);
         Ok(Self { path, bytes, format })
     }
@@ -244,7 +246,9 @@ impl Plan {
     fn of(collection: &Collection, round: &str, rank: Option<u32>, given: &Given) -> Result<Self, Remark> {
         let found = find_round(&collection.rounds, round);
         let name = match found {
-            Some(round) => round.directory.to_str().map(str::to_owned).ok_or_else(|| words::not_a_round(&round.title))?,
+            Some(round) => {
+                round.directory.to_str().map(str::to_owned).ok_or_else(|| words::not_a_round(&round.title))?
+            }
             None => new_round_name(round)?,
         };
         let entries = found.map_or(&[][..], |round| round.entries.as_slice());
@@ -354,7 +358,8 @@ fn shifted(entries: &[EntryPlan], rank: u32) -> Vec<&EntryPlan> {
 fn moves_of(entry: &EntryPlan) -> Option<Vec<(String, String)>> {
     let rank = entry.rank + 1;
     let directory = entry.directory.to_str()?;
-    let (RankName::Rank(_), Some((_, name))) = (names::rank_name(directory), directory.split_once('-')) else {
+    let (RankName::Rank(_), Some((_, name))) = (names::rank_name(directory), directory.split_once('-'))
+    else {
         return None;
     };
     let to = format!("{rank}-{name}");

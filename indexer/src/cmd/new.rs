@@ -100,7 +100,9 @@ fn is_action(action: &str) -> bool {
 
 fn title_of(arguments: &NewArguments) -> Result<String, String> {
     let named = arguments.dir.canonicalize().ok();
-    let name = || named.as_deref().unwrap_or(&arguments.dir).file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = || {
+        named.as_deref().unwrap_or(&arguments.dir).file_name().map(|name| name.to_string_lossy().into_owned())
+    };
     let title = arguments.title.clone().or_else(name).unwrap_or_default();
     if title.trim().is_empty() || title.contains(char::is_control) {
         return Err(title);
@@ -114,7 +116,8 @@ fn filled(path: &str, bytes: &[u8], title: &str, action: Option<&str>) -> Vec<u8
     let is_json = Path::new(path).extension().is_some_and(|extension| extension == "json");
     // Inside quotes that are there.
     let json = serde_json::to_string(title).unwrap_or_default();
-    let title = if is_json { json.trim_start_matches('"').strip_suffix('"').unwrap_or_default() } else { title };
+    let title =
+        if is_json { json.trim_start_matches('"').strip_suffix('"').unwrap_or_default() } else { title };
     let text = text.replace("{{action}}", action.unwrap_or_default());
     let text = text.replace("{{publishing}}", words::publishing(action.is_some()));
     text.replace("{{title}}", title).into_bytes()

@@ -74,7 +74,9 @@ pub(crate) fn new_begun() -> Wording {
 pub(crate) fn not_empty(folder: &str, found: &str) -> Remark {
     Remark::new(
         format!("`{folder}` is not empty: `{found}` is there; name a folder that is empty or not there yet"),
-        format!("「{folder}」は空ではありません（「{found}」があります）。空のフォルダーか、まだないフォルダーを指定してください。"),
+        format!(
+            "「{folder}」は空ではありません（「{found}」があります）。空のフォルダーか、まだないフォルダーを指定してください。"
+        ),
     )
 }
 
@@ -143,10 +145,10 @@ impl Wanted {
 pub(crate) fn question(wanted: Wanted) -> Remark {
     match wanted {
         Wanted::Account => Remark::new("account, as @name: ", "投稿した人のアカウント名（@名前）： "),
-        Wanted::Picture => Remark::new("picture file (nothing for none): ", "画像のファイル（なければ Enter）： "),
-        Wanted::Poem => {
-            Remark::new("poem, an empty line ends it:\n", "歌（空の行で終わります）：\n")
+        Wanted::Picture => {
+            Remark::new("picture file (nothing for none): ", "画像のファイル（なければ Enter）： ")
         }
+        Wanted::Poem => Remark::new("poem, an empty line ends it:\n", "歌（空の行で終わります）：\n"),
         Wanted::Name => Remark::new("name for the folder: ", "フォルダーに付ける名前： "),
     }
 }
@@ -175,15 +177,23 @@ pub(crate) fn not_a_round(found: &str) -> Remark {
 
 pub(crate) fn not_a_name(found: &str) -> Remark {
     Remark::new(
-        format!("`{found}` cannot be the name of a folder; leave out `/`, `\\`, a leading dot and control characters"),
-        format!("「{found}」はフォルダーの名前にできません。「/」「\\」、初めの「.」、制御文字は使えません。"),
+        format!(
+            "`{found}` cannot be the name of a folder; leave out `/`, `\\`, a leading dot and control characters"
+        ),
+        format!(
+            "「{found}」はフォルダーの名前にできません。「/」「\\」、初めの「.」、制御文字は使えません。"
+        ),
     )
 }
 
 pub(crate) fn round_has_errors(round: &str) -> Remark {
     Remark::new(
-        format!("round `{round}` has errors, so its ranks are not moved; put them right first: `wakashu check`"),
-        format!("「{round}」には直すところがあるので、順位を動かせません。先に wakashu check で調べて直してください。"),
+        format!(
+            "round `{round}` has errors, so its ranks are not moved; put them right first: `wakashu check`"
+        ),
+        format!(
+            "「{round}」には直すところがあるので、順位を動かせません。先に wakashu check で調べて直してください。"
+        ),
     )
 }
 

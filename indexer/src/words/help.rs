@@ -143,7 +143,9 @@ mod tests {
                 );
             }
             let help = verb.render_help().to_string();
-            for english in ["Usage", "Options", "Arguments", "possible values", "default", "Print", "Examples"] {
+            for english in
+                ["Usage", "Options", "Arguments", "possible values", "default", "Print", "Examples"]
+            {
                 assert!(!help.contains(english), "{english}: {help}");
             }
         }

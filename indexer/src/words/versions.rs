@@ -6,7 +6,9 @@ use super::Remark;
 
 /// What a version changed, in one line.
 pub(crate) fn changes(changes: Option<&Changes>) -> Remark {
-    let Some(Changes { rounds, poems }) = changes else { return Remark::new("not counted", "数えていません") };
+    let Some(Changes { rounds, poems }) = changes else {
+        return Remark::new("not counted", "数えていません");
+    };
     let (rounds_en, rounds_ja) = counted(*rounds, "round");
     let (poems_en, poems_ja) = counted(*poems, "poem");
     let en: Vec<String> = [rounds_en, poems_en].into_iter().flatten().collect();
@@ -68,10 +70,7 @@ pub(crate) fn archive(write: ArchiveWrite, bytes: &str, dry_run: bool) -> Remark
 }
 
 pub(crate) fn pointer_unchanged() -> Remark {
-    Remark::new(
-        "unchanged: these inputs are already served",
-        "変わりません。同じ内容をすでに公開しています",
-    )
+    Remark::new("unchanged: these inputs are already served", "変わりません。同じ内容をすでに公開しています")
 }
 
 pub(crate) fn pointer_first(dry_run: bool) -> Remark {

@@ -70,7 +70,10 @@ fn what_new_makes_is_in_order_and_whole() {
             assert_eq!(fs::read_to_string(yml).unwrap().matches("uses: a/b@v1\n").count(), 3);
         }
         for (path, bytes) in files(&made) {
-            assert!(!bytes.windows(2).any(|two| two == b"{{") || path.ends_with("collection.yml"), "{path:?}");
+            assert!(
+                !bytes.windows(2).any(|two| two == b"{{") || path.ends_with("collection.yml"),
+                "{path:?}"
+            );
         }
         let build = place.run(["build", collection.to_str().unwrap(), "-o", "out", "--no-cache", "--json"]);
         let archive = build.json()["archive"]["path"].as_str().unwrap().to_owned();
@@ -97,7 +100,8 @@ fn new_refuses_what_is_not_empty_and_takes_a_cloned_empty_repository() {
 #[test]
 fn an_added_poem_is_behind_the_last_one_under_the_right_names() {
     let place = three();
-    let run = place.run(add(&["上の句\n下の句", "--yomi", "よみ", "--honka", "https://a", "--honka", "https://b"]));
+    let run =
+        place.run(add(&["上の句\n下の句", "--yomi", "よみ", "--honka", "https://a", "--honka", "https://b"]));
     assert_eq!((run.code, run.stdout.as_str()), (0, "wakashu_dir/第1回/5-花子\n"), "{}", run.stderr);
     let text = fs::read_to_string(place.dir().join("第1回/5-花子/TextData5.json")).unwrap();
     let expected = "{\n  \"AccountName\": \"@花子\",\n  \"HonkadoriWaka\": \"上の句\\n下の句\",\n  \"Yomi\": \"よみ\",\n  \"Honka\": [\n    \
@@ -107,7 +111,8 @@ fn an_added_poem_is_behind_the_last_one_under_the_right_names() {
 
     // A new round by number, a phone's picture, a poem from stdin.
     let phone = fixtures().join("pictures/heic-grid-phone.heic");
-    let mut command = place.command(["add", "wakashu_dir", "２", "--account", "@b", "--poem", "-", "--picture"]);
+    let mut command =
+        place.command(["add", "wakashu_dir", "２", "--account", "@b", "--poem", "-", "--picture"]);
     command.arg(phone).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), "春\r\n夏\r\n".as_bytes()).unwrap();
@@ -146,14 +151,30 @@ fn what_cannot_be_added_changes_nothing_and_says_why() {
     let before = files(&place.dir());
     for (arguments, code, said) in [
         (add(&[" "]), 1, "`HonkadoriWaka` is empty"),
-        (vec!["add", "wakashu_dir", "1", "--account", "@a", "--poem", "x", "--picture", "no.png"], 1, "no.png"),
-        (vec!["add", "wakashu_dir", "1", "--account", "@a", "--poem", "x", "--picture", "gone.png"], 2, "gone.png"),
+        (
+            vec!["add", "wakashu_dir", "1", "--account", "@a", "--poem", "x", "--picture", "no.png"],
+            1,
+            "no.png",
+        ),
+        (
+            vec!["add", "wakashu_dir", "1", "--account", "@a", "--poem", "x", "--picture", "gone.png"],
+            2,
+            "gone.png",
+        ),
         (vec!["add", "wakashu_dir", "1", "--account", "@a", "--poem", "x"], 2, "`--picture` is missing"),
         (vec!["add", "wakashu_dir", "1", "--poem", "x", "--picture", "a.png"], 2, "`--account` is missing"),
         (add(&["x", "--name", "../x"]), 2, "cannot be the name of a folder"),
         (add(&["x", "--rank", "0"]), 2, "--rank"),
-        (vec!["add", "wakashu_dir", "../x", "--account", "@a", "--poem", "x", "--picture", "a.png"], 2, "name of a round"),
-        (vec!["add", "nowhere", "1", "--account", "@a", "--poem", "x", "--picture", "a.png"], 2, "could not open"),
+        (
+            vec!["add", "wakashu_dir", "../x", "--account", "@a", "--poem", "x", "--picture", "a.png"],
+            2,
+            "name of a round",
+        ),
+        (
+            vec!["add", "nowhere", "1", "--account", "@a", "--poem", "x", "--picture", "a.png"],
+            2,
+            "could not open",
+        ),
     ] {
         let mut command = place.command(&arguments);
         command.stdin(Stdio::null());
@@ -173,9 +194,10 @@ fn what_an_add_left_is_named_and_the_next_run_finishes_it() {
     let journal = "{\"moves\":[[\"2-a\",\"3-a\"],[\"3-a/TextData2.json\",\"3-a/TextData3.json\"],\
                    [\"3-a/Picture2.png\",\"3-a/Picture3.png\"],[\".wakashu-adding\",\"2-x\"]]}";
     let left = || {
-        let place = three()
-            .file("第1回/.wakashu-add.json", journal)
-            .file("第1回/.wakashu-adding/TextData2.json", fs::read(three().dir().join("第1回/2-a/TextData2.json")).unwrap());
+        let place = three().file("第1回/.wakashu-add.json", journal).file(
+            "第1回/.wakashu-adding/TextData2.json",
+            fs::read(three().dir().join("第1回/2-a/TextData2.json")).unwrap(),
+        );
         fs::rename(place.dir().join("第1回/2-a"), place.dir().join("第1回/3-a")).unwrap();
         place
     };
@@ -184,12 +206,20 @@ fn what_an_add_left_is_named_and_the_next_run_finishes_it() {
     let run = place.run(["check", "wakashu_dir", "--json"]);
     let problems = run.json()["problems"].as_array().unwrap().clone();
     assert_eq!((run.code, problems.len(), &problems[0]["code"]), (1, 1, &"ADD_BEGUN".into()), "{problems:?}");
-    assert_eq!(place.run(["build", "wakashu_dir", "-o", "out", "--no-cache"]).code, 1, "nothing half-moved is published");
+    assert_eq!(
+        place.run(["build", "wakashu_dir", "-o", "out", "--no-cache"]).code,
+        1,
+        "nothing half-moved is published"
+    );
     assert_eq!(files(&place.dir()), before);
 
     let fixed = place.run(["check", "wakashu_dir", "--fix", "--language", "ja"]);
     assert_eq!(fixed.code, 0, "{}", fixed.stderr);
-    assert!(fixed.stderr.contains("前の add が途中で終わっていたので、続きを済ませました"), "{}", fixed.stderr);
+    assert!(
+        fixed.stderr.contains("前の add が途中で終わっていたので、続きを済ませました"),
+        "{}",
+        fixed.stderr
+    );
     let place = left();
     let added = place.run(add(&["歌"]));
     assert!(added.code == 0 && added.stderr.contains("finished what an earlier `add`"), "{}", added.stderr);

@@ -63,7 +63,10 @@ fn a_new_curator_gets_from_an_empty_folder_to_an_answer() {
     let said = typed(home.path(), "wakashu new 私の和歌集");
     // What it says to type next, typed.
     let next: Vec<&str> = said.lines().skip_while(|line| !line.starts_with("次に打つもの")).skip(1).collect();
-    assert_eq!(next, ["  cd 私の和歌集", "  wakashu check wakashu_dir", "  wakashu preview wakashu_dir --watch"]);
+    assert_eq!(
+        next,
+        ["  cd 私の和歌集", "  wakashu check wakashu_dir", "  wakashu preview wakashu_dir --watch"]
+    );
     let folder = home.path().join("私の和歌集");
     let picture = |name: &str| fs::read(repository().join("fixtures/pictures").join(name)).unwrap();
     fs::write(folder.join("写真.jpg"), picture("jpeg-exif-6.jpg")).unwrap();
@@ -83,25 +86,31 @@ fn a_new_curator_gets_from_an_empty_folder_to_an_answer() {
     assert_eq!((previews, commands), (1, 4), "the README has changed");
 
     typed(&folder, "wakashu add wakashu_dir 第2回 --account @b --picture IMG_0042.HEIC --poem 夏の歌");
-    let mut child = shell(&folder, "wakashu add wakashu_dir 2 --account @c --picture 写真.jpg --rank 1 --poem -")
-        .stdin(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child =
+        shell(&folder, "wakashu add wakashu_dir 2 --account @c --picture 写真.jpg --rank 1 --poem -")
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
     child.stdin.take().unwrap().write_all("秋の歌\n二行目\n".as_bytes()).unwrap();
     assert!(child.wait().unwrap().success());
-    fs::write(folder.join("wakashu_dir/第2回/編纂時期.json"), "{\"下書き\": true, \"お題\": \"月\"}").unwrap();
+    fs::write(folder.join("wakashu_dir/第2回/編纂時期.json"), "{\"下書き\": true, \"お題\": \"月\"}")
+        .unwrap();
     typed(&folder, "wakashu check wakashu_dir --strict --deep");
     let drafts = typed(&folder, "wakashu publish wakashu_dir store --no-cache");
     assert!(drafts.contains("下書きの回なので、入れていません：「第2回」"), "{drafts}");
-    fs::write(folder.join("wakashu_dir/第2回/編纂時期.json"), "{\"お題\": \"月\", \"講評\": \"静か\"}").unwrap();
+    fs::write(folder.join("wakashu_dir/第2回/編纂時期.json"), "{\"お題\": \"月\", \"講評\": \"静か\"}")
+        .unwrap();
     typed(&folder, "wakashu publish wakashu_dir store --no-cache --note 第2回");
     let history = shell(&folder, "wakashu history store").output().unwrap().stdout;
     let history = String::from_utf8(history).unwrap();
     assert!(history.contains("回：追加 1／歌：追加 2\n") && history.contains("メモ：第2回\n"), "{history}");
 
     let server = Server::serve(&folder.join("store"));
-    let reply = server.send(&call("get_wakashu_ranking", &json!({ "round_title": "第2回", "start_rank": 1, "end_rank": 2 })));
+    let reply = server.send(&call(
+        "get_wakashu_ranking",
+        &json!({ "round_title": "第2回", "start_rank": 1, "end_rank": 2 }),
+    ));
     let texts = reply.texts().join("\n");
     assert!(texts.contains("秋の歌\n二行目") && texts.contains("夏の歌"), "{texts}");
     let rounds = server.send(&call("list_rounds", &json!({}))).texts()[0].clone();
