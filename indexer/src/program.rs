@@ -30,6 +30,8 @@ pub fn run(verb: Verb, talk: &Talk, language: Language, command: Command) -> Exi
 
 fn run_verb(verb: Verb, report: Report, command: Command) -> anyhow::Result<Status> {
     match verb {
+        Verb::New(arguments) => cmd::new::run(&arguments, &report),
+        Verb::Add(arguments) => cmd::add::run(&arguments, &report),
         Verb::Build(arguments) => cmd::build::run(arguments, report),
         Verb::Check(arguments) => cmd::check::run(&arguments, report),
         Verb::Show(arguments) => cmd::show::run(&arguments, &report),
