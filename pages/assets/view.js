@@ -450,7 +450,7 @@
     if (!entry.honka.length) honka.remove();
     fold(prompt, words.prompt, entry.prompt);
     fold(more, words.more, entry.rest.join("\n"));
-    const notes = remarks.map((text) => { const p = make("p", "quiet remark"); setLines(p, text); return p; });
+    const notes = remarks.map((text) => { const p = make("p", "quiet remark"); setLines(p, forPeople(text)); return p; });
     if (!part(".about").children.length) part(".about").remove();
     return [leaf, ...notes];
   }
@@ -489,6 +489,9 @@
     return element;
   }
 
+  /** Leaves out what only a model can do. */
+  const forPeople = (text) => text.replace(/（[\d〜]+件目を表示）|全文と画像は get_poem で見られます。|続きは rank_range に "[\d-]+" を指定してください。/g, "");
+
   function drawHits() {
     const list = make("ol", "rows");
     for (const hit of hits.list) {
@@ -499,7 +502,7 @@
       list.append(make("li", "row", mark(line, hit.poem), by));
     }
     const note = make("p", "quiet tally");
-    setLines(note, hits.note);
+    setLines(note, forPeople(hits.note));
     const more = hits.cursor && canCall() && asked && isText(asked.query);
     return [note, list, ...(more ? [make("p", "more", button("plain", words.further, further))] : [])];
   }
@@ -543,7 +546,7 @@
     const at = all.indexOf(current);
     step("previous", words.previous, all[at - 1]);
     step("next", words.next, all[at + 1]);
-    const room = Math.max(3, Math.min(9, Math.floor((innerWidth - 190) / 62)));
+    const room = Math.max(1, Math.min(9, Math.floor((innerWidth - (innerWidth <= 416 ? 150 : 230)) / 62)));
     const from = Math.max(0, Math.min(at - Math.floor(room / 2), all.length - room));
     const focused = document.activeElement && document.activeElement.dataset.rank;
     byId("strip").replaceChildren(...all.slice(from, from + room).map((rank) => {
