@@ -1,6 +1,7 @@
 //! The verbs, one file each.
 
 pub mod build;
+pub mod bundle;
 pub mod check;
 pub mod completions;
 pub mod export;
