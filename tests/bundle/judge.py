@@ -139,9 +139,9 @@ def answers_at_once(folder: pathlib.Path, what: str) -> None:
 
 
 def another_file(folder: pathlib.Path, archive: pathlib.Path) -> None:
-    answer, _ = ask(folder, WAKASHU_BUNDLE_FILE=str(archive))
+    answer, _ = ask(folder, BUNDLE_ARCHIVE=str(archive))
     assert "isError" not in answer["result"]
-    answer, _ = ask(folder, WAKASHU_BUNDLE_FILE=str(archive.with_name("none.wakashu")))
+    answer, _ = ask(folder, BUNDLE_ARCHIVE=str(archive.with_name("none.wakashu")))
     assert answer["result"]["isError"], "the setting wins over what is inside"
     print("ok      a file that the reader chose")
 

@@ -18,8 +18,8 @@ if [ ! -x "$program" ] && ! chmod u+x "$program"; then
   exit 1
 fi
 # A setting that was left empty arrives as its own name.
-case "${WAKASHU_BUNDLE_FILE:-}" in
+case "${BUNDLE_ARCHIVE:-}" in
 '' | '${'*) ;;
-*) set -- "$WAKASHU_BUNDLE_FILE" ;;
+*) set -- "$BUNDLE_ARCHIVE" ;;
 esac
 exec "$program" stdio "$@"

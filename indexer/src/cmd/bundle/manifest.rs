@@ -139,7 +139,7 @@ impl Manifest<'_> {
         let mut started = json!({
             "command": "/bin/sh",
             "args": [format!("${{__dirname}}/{}", super::LAUNCHER), self.reads],
-            "env": { "WAKASHU_BUNDLE_FILE": format!("${{user_config.{SETTING}}}") },
+            "env": { "BUNDLE_ARCHIVE": format!("${{user_config.{SETTING}}}") },
         });
         if let (Some(members), Some(on_windows)) = (started.as_object_mut(), on_windows) {
             members.insert("platform_overrides".to_owned(), json!({ "win32": on_windows }));
