@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::cmd::bundle::ProgramFor;
 use crate::report::Colour;
 use crate::words::{self, Language};
 
@@ -97,6 +98,8 @@ pub enum Verb {
     Export(ExportArguments),
     /// Write the collection as a book (EPUB), read vertically from right to left
     Book(BookArguments),
+    /// Make a file that readers install by double click: the collection or its address, and the program that answers
+    Bundle(BundleArguments),
     /// Print a completion script for a shell
     Completions(CompletionsArguments),
 }
@@ -353,6 +356,40 @@ pub struct BookArguments {
     /// Print one JSON object on stdout: the file, how much is in it, and problems
     #[arg(long)]
     pub json: bool,
+    /// Show no progress
+    #[arg(long)]
+    pub no_progress: bool,
+    /// How pictures of a collection are treated.
+    #[command(flatten)]
+    pub pictures: PictureArguments,
+}
+
+/// Arguments of `bundle`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+A collection or an archive is put inside and needs no network; so is what an s3:// or file:// store serves. Of an https://
+address only the address is put in: what is published there is read each time, so that readers always see the newest.
+Rounds that are drafts are left out.
+Without --program the wakashu-function beside this program is put in, and the bundle works on this platform alone.
+
+Examples:
+  wakashu-indexer bundle wakashu_dir -o 歌集.mcpb
+  wakashu-indexer bundle https://poems.example.org/wakashu -o 歌集.mcpb
+  wakashu-indexer bundle latest.wakashu -o 歌集.mcpb \\
+    --program aarch64-apple-darwin=mac/wakashu-function --program x86_64-pc-windows-msvc=windows/wakashu-function.exe")]
+pub struct BundleArguments {
+    /// An archive, a collection to build first, or the address of a store
+    #[arg(value_name = "ARCHIVE|WAKASHU_DIR|https://STORE")]
+    pub source: String,
+    /// The file to write; its name ends in .mcpb
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// A wakashu-function to put in, and the Rust target it was built for
+    #[arg(long = "program", value_name = "TARGET=PATH")]
+    pub programs: Vec<ProgramFor>,
+    /// Treat warnings of a collection as errors
+    #[arg(long)]
+    pub strict: bool,
     /// Show no progress
     #[arg(long)]
     pub no_progress: bool,

@@ -3,6 +3,7 @@
 pub mod book;
 pub mod add;
 pub mod build;
+pub mod bundle;
 pub mod check;
 pub mod completions;
 pub mod export;
