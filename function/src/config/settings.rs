@@ -252,7 +252,7 @@ fn distance(one: &str, other: &str) -> usize {
 pub fn write_markdown(out: &mut impl std::io::Write) -> std::io::Result<()> {
     writeln!(out, "| variable | default | what it does |")?;
     writeln!(out, "|---|---|---|")?;
-    // What tests alone set says nothing of itself.
+    // Settings of the test build have no description and are left out.
     SETTINGS.iter().filter(|setting| !setting.what.is_empty()).try_for_each(|setting| {
         writeln!(out, "| `{}` | {} | {} |", setting.name, setting.default, setting.what)
     })

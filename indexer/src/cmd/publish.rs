@@ -82,7 +82,7 @@ pub fn run(arguments: &PublishArguments, report: Report) -> anyhow::Result<Statu
 
 /// The archive to publish, and what was found wrong with the collection it was built from.
 struct Prepared {
-    /// Nothing if the collection's problems stopped it.
+    /// `None` if problems of the collection stopped the build.
     file: Option<LocalFile>,
     problems: Vec<Problem>,
 }
