@@ -1,5 +1,10 @@
 //! `wakashu`: one program for people. It only puts together the verbs of the libraries.
 
+mod ask;
+mod bridge;
+mod servers;
+mod smoke;
+
 use std::process::ExitCode;
 
 use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -18,7 +23,8 @@ Examples:
   wakashu preview wakashu_dir --watch
   wakashu check wakashu_dir
   wakashu publish wakashu_dir s3://poems-bucket/wakashu
-  wakashu serve s3://poems-bucket/wakashu")]
+  wakashu serve s3://poems-bucket/wakashu
+  wakashu bridge https://example.org/mcp")]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -32,9 +38,15 @@ enum Verb {
     Curators(Curators),
     #[command(flatten)]
     Servers(Door),
+    Bridge(bridge::BridgeArguments),
+    Smoke(smoke::Smoke),
+    Ask(ask::Ask),
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = servers::run_as_helper() {
+        return code;
+    }
     let language = Language::named_in(std::env::args_os()).unwrap_or_else(Language::of_surroundings);
     let command = || for_people(wakashu_indexer::cli::in_language(Cli::command(), language));
     let matches = command().get_matches();
@@ -42,6 +54,23 @@ fn main() -> ExitCode {
     match cli.verb {
         Verb::Curators(verb) => wakashu_indexer::program::run(verb, &cli.talk, language, command()),
         Verb::Servers(door) => program::end(door.open()),
+        Verb::Bridge(arguments) => {
+            wakashu_indexer::program::start_log(&cli.talk, tracing::Level::INFO);
+            program::end(bridge::run(arguments))
+        }
+        Verb::Smoke(arguments) => code(smoke::run(&arguments)),
+        Verb::Ask(arguments) => {
+            wakashu_indexer::program::start_log(&cli.talk, tracing::Level::WARN);
+            code(ask::run(arguments))
+        }
+    }
+}
+
+/// Returns the exit code of a program that says how it went, or could not run.
+fn code(outcome: anyhow::Result<ExitCode>) -> ExitCode {
+    match outcome {
+        Ok(code) => code,
+        Err(error) => program::end(Err(error)),
     }
 }
 

@@ -20,8 +20,9 @@ use wakashu_wire::{RpcError, message};
 use crate::chain::Chain;
 use crate::error::{Error, ErrorCode, Result};
 use crate::link::{Answer, Call, CallKind, Inbox, Link, MAX_MESSAGE_BYTES};
-use crate::mirror::{Mirror, sift_tools};
-use crate::policy::{Repeat, RetryPolicy};
+use crate::passage::{Passage, refused};
+use crate::policy::RetryPolicy;
+use crate::rules::Rules;
 use crate::splice;
 
 /// How long a server may be silent on a request. Hosts have limits of their own and cancel.
@@ -37,6 +38,8 @@ pub struct Bridge {
     inbox: Inbox,
     outgoing: mpsc::Receiver<Chain>,
     patience: Duration,
+    retry: RetryPolicy,
+    rules: Rules,
 }
 
 /// What host and server need.
@@ -52,17 +55,15 @@ enum Mode {
 
 #[derive(Debug)]
 struct Shared {
-    link: Arc<dyn Link>,
+    passage: Passage,
     out: Inbox,
     patience: Duration,
-    retry: RetryPolicy,
     mode: Mutex<Mode>,
     /// Held while the server's era is found out; tells whether it was, for a modern host.
     probed: tokio::sync::Mutex<bool>,
     under_way: Mutex<HashMap<Bytes, AbortHandle>>,
     /// The ids of requests that stay open, which end when the host does.
     open_ended: Mutex<Vec<Bytes>>,
-    mirrors: Mutex<HashMap<String, Mirror>>,
     /// The ids of subscriptions that a modern host has with us in place of its legacy server.
     subscriptions: Mutex<Vec<Bytes>>,
 }
@@ -73,13 +74,26 @@ impl Bridge {
     pub fn new() -> Self {
         // What a server says by itself and its answers share one way out, so that they keep their order.
         let (inbox, outgoing) = mpsc::channel(64);
-        Self { inbox, outgoing, patience: DEFAULT_PATIENCE }
+        let retry = RetryPolicy { initial_delay: Duration::from_millis(200), ..RetryPolicy::default() };
+        Self { inbox, outgoing, patience: DEFAULT_PATIENCE, retry, rules: Rules::default() }
     }
 
     /// Changes how long a server may be silent on a request.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
+    }
+
+    /// Changes how failed requests are repeated.
+    #[must_use]
+    pub fn with_retry(self, retry: RetryPolicy) -> Self {
+        Self { retry, ..self }
+    }
+
+    /// Changes which tools the host sees and may run.
+    #[must_use]
+    pub fn with_rules(self, rules: Rules) -> Self {
+        Self { rules, ..self }
     }
 
     /// Returns where the link must put messages that are no answers.
@@ -95,17 +109,14 @@ impl Bridge {
         input: impl AsyncRead + Unpin,
         output: impl AsyncWrite + Unpin + Send + 'static,
     ) -> std::io::Result<()> {
-        let retry = RetryPolicy { initial_delay: Duration::from_millis(200), ..RetryPolicy::default() };
         let shared = Arc::new(Shared {
-            link: Arc::clone(&link),
+            passage: Passage::new(Arc::clone(&link), self.retry, self.rules),
             out: self.inbox,
             patience: self.patience,
-            retry,
             mode: Mutex::new(Mode::Same),
             probed: tokio::sync::Mutex::new(false),
             under_way: Mutex::default(),
             open_ended: Mutex::default(),
-            mirrors: Mutex::default(),
             subscriptions: Mutex::default(),
         });
         let mut writing = tokio::spawn(write(Arc::clone(&shared), self.outgoing, output));
@@ -290,14 +301,17 @@ async fn take_line(shared: &Arc<Shared>, line: Bytes, tasks: &mut JoinSet<()>) {
                 lock(&shared.open_ended).push(id.clone());
             }
             let (task, own) = (Arc::clone(shared), id.clone());
-            let handle = tasks.spawn(async move {
+            let mut answering = Box::pin(async move {
                 let answer = task.answer(call).await;
                 lock(&task.under_way).remove(&own);
                 if let Some(answer) = answer {
                     task.pass_on(answer).await;
                 }
             });
-            lock(&shared.under_way).insert(id, handle);
+            // It is on its way before the next line is read, so that a program hears all in the host's order.
+            if futures_util::poll!(answering.as_mut()).is_pending() {
+                lock(&shared.under_way).insert(id, tasks.spawn(answering));
+            }
         }
         CallKind::Notification if call.method == "notifications/cancelled" => shared.cancel(&call),
         // Requests that follow rely upon it.
@@ -347,8 +361,8 @@ impl Shared {
         if self.mode() == Mode::ToModern && is_greeting {
             return;
         }
-        match self.link.notify(call).await {
-            Ok(()) if is_greeting => self.link.listen(),
+        match self.passage.link.notify(call).await {
+            Ok(()) if is_greeting => self.passage.link.listen(),
             Ok(()) => {}
             Err(error) => tracing::warn!(%error, "the server did not take a message"),
         }
@@ -374,7 +388,7 @@ impl Shared {
             (Mode::ToModern, "ping" | "logging/setLevel") => own_answer(&call, &json!({})).map(Some),
             (Mode::ToModern, _) => {
                 let modern = splice::add_envelope(&call).map_err(refused)?;
-                self.request(modern).await.map(Some)
+                self.passage.request(modern).await.map(Some)
             }
             (Mode::ToLegacy, "server/discover") => self.discover(call).await.map(Some),
             (Mode::ToLegacy, "subscriptions/listen") => {
@@ -384,37 +398,16 @@ impl Shared {
             (Mode::ToLegacy, _) => {
                 let method = call.method.clone();
                 let legacy = splice::drop_envelope(&call).map_err(refused)?;
-                let answer = self.request(legacy).await?;
+                let answer = self.passage.request(legacy).await?;
                 Ok(Some(splice::complete_result(answer, &method)))
             }
-            (Mode::Same, _) => self.request(call).await.map(Some),
+            (Mode::Same, _) => self.passage.request(call).await.map(Some),
         }
-    }
-
-    /// Sends a request, again where that is safe.
-    async fn request(&self, mut call: Call) -> Result<Answer> {
-        let is_mirrored = call.version.is_some() && self.link.has_headers();
-        if is_mirrored && call.method == "tools/call" {
-            let mirror = call.name.as_ref().and_then(|name| lock(&self.mirrors).get(name).cloned());
-            if let Some(mirror) = mirror {
-                let params: Value =
-                    call.params().and_then(|params| serde_json::from_slice(&params).ok()).unwrap_or_default();
-                call.headers = mirror.headers(params.get("arguments").unwrap_or(&Value::Null));
-            }
-        }
-        let repeat = Repeat::of_method(&call.method);
-        let answer = self.retry.run(repeat, |_| self.link.request(call.clone())).await?;
-        if is_mirrored && call.method == "tools/list" {
-            let (answer, mirrors) = sift_tools(answer);
-            lock(&self.mirrors).extend(mirrors);
-            return Ok(answer);
-        }
-        Ok(answer)
     }
 
     /// Passes a legacy greeting on; a server that is modern only is asked what it is like instead.
     async fn initialize(&self, call: &Call) -> Result<Answer> {
-        let answer = self.request(call.clone()).await;
+        let answer = self.passage.request(call.clone()).await;
         let refused = match &answer {
             Ok(answer) if answer.envelope.result().is_some() => None,
             Ok(answer) => answer.result().err(),
@@ -446,7 +439,7 @@ impl Shared {
         let mut probed = self.probed.lock().await;
         if self.mode() == Mode::Same {
             call.patience = PROBE_PATIENCE.min(self.patience);
-            let answer = self.link.request(call.clone()).await;
+            let answer = self.passage.link.request(call.clone()).await;
             let refused = match &answer {
                 Ok(answer) if answer.envelope.result().is_some() => None,
                 Ok(answer) => answer.result().err(),
@@ -470,9 +463,9 @@ impl Shared {
         if let Ok(done) =
             Call::read(Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#))
         {
-            self.link.notify(done).await?;
+            self.passage.link.notify(done).await?;
         }
-        self.link.listen();
+        self.passage.link.listen();
         own_answer(&call, &splice::discover_from_initialize(&initialized))
     }
 
@@ -494,7 +487,7 @@ impl Shared {
         let own = json!({"jsonrpc": "2.0", "id": "wakashu-bridge", "method": method, "params": params});
         let mut call = Call::read(Bytes::from(own.to_string())).map_err(refused)?;
         call.patience = self.patience;
-        self.retry.run(Repeat::Safe, |_| self.link.request(call.clone())).await?.result()
+        self.passage.request(call).await?.result()
     }
 
     /// Subscribes a legacy host to the changes of a modern server.
@@ -519,7 +512,7 @@ impl Shared {
             "params": {"_meta": splice::envelope(), "notifications": wanted}});
         let Ok(mut call) = Call::read(Bytes::from(own.to_string())) else { return };
         call.patience = SUBSCRIPTION_PATIENCE;
-        let link = Arc::clone(&self.link);
+        let link = Arc::clone(&self.passage.link);
         let task = tokio::spawn(async move { link.request(call).await.map(drop) });
         let id = Bytes::from_static(b"wakashu-subscription");
         lock(&self.open_ended).push(id.clone());
@@ -575,7 +568,7 @@ impl Shared {
             _ => wakashu_wire::error::method_not_found(false).to_json(Some(&id)),
         };
         let Ok(answer) = Call::read(Bytes::from(answer)) else { return };
-        let link = Arc::clone(&self.link);
+        let link = Arc::clone(&self.passage.link);
         tokio::spawn(async move { link.notify(answer).await });
     }
 }
@@ -600,22 +593,9 @@ fn own_answer(call: &Call, result: &Value) -> Result<Answer> {
     Ok(Answer { message, envelope })
 }
 
-/// Tells the host of a failure, in the server's words where it had any.
 fn error_line(id: &Bytes, error: &Error) -> Chain {
-    let said = error
-        .details
-        .as_ref()
-        .filter(|details| error.rpc_code().is_some() && details.get("message").is_some());
-    let said = said.cloned().unwrap_or_else(|| {
-        json!({"code": code::INTERNAL, "message": error.message,
-            "data": {"code": error.code.as_str(), "retryable": error.retryable(), "next": error.next_step()}})
-    });
     let id = String::from_utf8_lossy(id);
-    Chain::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{said}}}"#))
-}
-
-fn refused(refused: crate::link::Refused) -> Error {
-    Error::unsent(ErrorCode::InvalidRequest, refused.error.message)
+    Chain::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{}}}"#, error.to_rpc()))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

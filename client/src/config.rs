@@ -39,6 +39,7 @@ use crate::link::http::{HttpLink, read_address};
 use crate::link::{Inbox, Link};
 use crate::manager::DEFAULT_TIMEOUT;
 use crate::policy::RetryPolicy;
+use crate::rules::Rules;
 use crate::sandbox::Sandbox;
 
 /// Servers and options.
@@ -104,10 +105,8 @@ pub struct ServerConfig {
     pub retry_policy: Option<RetryPolicy>,
     /// Whether what it says of its tools is believed: those that say they only read are repeated after a failure.
     pub trusted: bool,
-    /// Patterns of the tools that may be run; none means all.
-    pub allow: Vec<String>,
-    /// Patterns of the tools that may not.
-    pub deny: Vec<String>,
+    /// Which of its tools may be run.
+    pub rules: Rules,
 }
 
 /// How a server is reached.
@@ -170,8 +169,7 @@ impl ServerConfig {
             timeout: None,
             retry_policy: None,
             trusted: false,
-            allow: Vec::new(),
-            deny: Vec::new(),
+            rules: Rules::default(),
         }
     }
 
@@ -537,8 +535,8 @@ impl Reader<'_> {
         server.retry_policy =
             map.get("retryPolicy").map(|value| self.retry(value, &format!("{place}.retryPolicy")));
         server.trusted = self.flag(&map, place, "trusted");
-        server.allow = self.texts(&map, place, "allow");
-        server.deny = self.texts(&map, place, "deny");
+        server.rules =
+            Rules { allow: self.texts(&map, place, "allow"), deny: self.texts(&map, place, "deny") };
         (self.problems.len() == before).then_some(server)
     }
 

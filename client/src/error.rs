@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::ser::SerializeStruct as _;
-use serde_json::Value;
+use serde_json::{Value, json};
+use wakashu_wire::error::code;
 
 /// What kind of failure it was. The names on the wire are those of [`ErrorCode::as_str`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -186,6 +187,17 @@ impl Error {
         Self::new(code, message).with_details(error.clone())
     }
 
+    /// Returns the failure as the `error` of a JSON-RPC answer: in the server's words where it had any.
+    #[must_use]
+    pub fn to_rpc(&self) -> Value {
+        let said =
+            self.details.as_ref().filter(|said| self.rpc_code().is_some() && said.get("message").is_some());
+        said.cloned().unwrap_or_else(|| {
+            json!({"code": code::INTERNAL, "message": self.message,
+                "data": {"code": self.code.as_str(), "retryable": self.retryable(), "next": self.next_step()}})
+        })
+    }
+
     /// Returns the number a server gave the failure.
     #[must_use]
     pub fn rpc_code(&self) -> Option<i64> {
@@ -224,8 +236,6 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -34,7 +34,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast};
 use crate::cache::Cache;
 use crate::config::{Options, ServerConfig};
 use crate::error::{Error, ErrorCode, Result};
-use crate::link::BoxFuture;
+use crate::link::{Answer, BoxFuture, Call};
 use crate::metrics::{Counter, Metrics};
 use crate::server::{Agreed, Busy, Change, Server, Tool, Treatment};
 use crate::validate::Schema;
@@ -164,13 +164,6 @@ struct Member {
     tools: RwLock<BTreeMap<String, Arc<Registered>>>,
     /// Its place among the live links.
     place: Mutex<Option<OwnedSemaphorePermit>>,
-}
-
-impl Member {
-    fn allows(&self, tool: &str) -> bool {
-        let matches = |patterns: &[String]| patterns.iter().any(|pattern| matches_pattern(pattern, tool));
-        (self.config.allow.is_empty() || matches(&self.config.allow)) && !matches(&self.config.deny)
-    }
 }
 
 /// Many servers.
@@ -349,7 +342,7 @@ impl Manager {
         let mut tools: Vec<RegisteredTool> = own.collect();
         for (name, member) in &*read(&self.inner.members) {
             let of_server = read(&member.tools);
-            let allowed = of_server.values().filter(|tool| member.allows(&tool.tool.name));
+            let allowed = of_server.values().filter(|tool| member.config.rules.allow(&tool.tool.name));
             tools.extend(
                 allowed
                     .map(|tool| RegisteredTool { tool: tool.tool.clone(), server: Some(Arc::clone(name)) }),
@@ -395,6 +388,20 @@ impl Manager {
             self.execute_tool(&execution.tool, execution.params).await
         });
         ParallelResults(join_all(running).await)
+    }
+
+    /// Passes a host's request on to a server and its answer back, as the bytes they are; see [`Server::forward`]. Rules
+    /// that look at parameters are not asked: they are for [`Manager::execute_tool`].
+    pub async fn forward(&self, server: &str, call: Call) -> Result<Answer> {
+        let member = self.member(server)?;
+        if let Some(tool) = call.name.as_deref().filter(|_| call.method == "tools/call")
+            && !member.config.rules.allow(tool)
+        {
+            let sentence = format!("the configuration does not allow `{tool}`");
+            return Err(Error::unsent(ErrorCode::CannotExecute, sentence));
+        }
+        let _in_use = self.inner.take_place(&member).await?;
+        member.server.forward(call).await
     }
 
     /// Returns a server's prompt as one text.
@@ -496,7 +503,7 @@ impl Inner {
             schema.check("parameters", &params, ErrorCode::InvalidParams).map_err(plain)?;
         }
         let refused = |sentence: String| plain(Error::unsent(ErrorCode::CannotExecute, sentence));
-        if member.is_some_and(|member| !member.allows(&tool.tool.name)) {
+        if member.is_some_and(|member| !member.config.rules.allow(&tool.tool.name)) {
             return Err(refused(format!("the configuration does not allow `{name}`")));
         }
         let rule = read(&self.rules).get(name).cloned();
@@ -641,34 +648,6 @@ async fn follow(inner: Weak<Inner>, member: Weak<Member>, mut changes: broadcast
     }
 }
 
-/// Tells whether a name is of a pattern, in which `*` stands for any characters and `?` for one.
-fn matches_pattern(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    let (mut at, mut on) = (0, 0);
-    // Where to go on after the last `*` took one character more.
-    let mut retry: Option<(usize, usize)> = None;
-    while on < name.len() {
-        match pattern.get(at) {
-            Some('*') => {
-                retry = Some((at + 1, on));
-                at += 1;
-            }
-            Some(letter) if *letter == '?' || Some(letter) == name.get(on) => {
-                at += 1;
-                on += 1;
-            }
-            _ => match &mut retry {
-                Some((after, taken)) => {
-                    *taken += 1;
-                    (at, on) = (*after, *taken);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern.iter().skip(at).all(|letter| *letter == '*')
-}
-
 fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }
@@ -683,28 +662,3 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The longest a request waits when nothing else is configured.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns_match_names() {
-        for (pattern, name, expected) in [
-            ("*", "", true),
-            ("*", "anything", true),
-            ("read_*", "read_file", true),
-            ("read_*", "write_file", false),
-            ("*_file", "read_file", true),
-            ("*a*b", "xaxxb", true),
-            ("*a*b", "xaxxbc", false),
-            ("get_?", "get_a", true),
-            ("get_?", "get_", false),
-            ("", "", true),
-            ("", "a", false),
-            ("詠*", "詠む", true),
-        ] {
-            assert_eq!(matches_pattern(pattern, name), expected, "{pattern} {name}");
-        }
-    }
-}

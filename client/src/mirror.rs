@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use wakashu_wire::era;
 
 use crate::link::Answer;
+use crate::rules::Rules;
 
 const MARK: &str = "x-mcp-header";
 const PREFIX: &str = "mcp-param-";
@@ -124,11 +125,11 @@ fn whole(number: &serde_json::Number) -> Option<String> {
     Some(format!("{number:.0}"))
 }
 
-/// Takes the tools with broken marks out of the answer to a `tools/list`. Returns the answer, in which every tool that is
-/// left reads as it did, and the marks of those tools that have any, by their names. Almost all answers have none and
-/// are not even parsed.
+/// Takes the tools with broken marks, and those that may not be run, out of the answer to a `tools/list`. Returns the
+/// answer, in which every tool that is left reads as it did, and the marks of those tools that have any, by their names.
+/// Almost all answers have none and are not even parsed.
 #[must_use]
-pub fn sift_tools(answer: Answer) -> (Answer, Vec<(String, Mirror)>) {
+pub fn sift_tools(answer: Answer, rules: &Rules) -> (Answer, Vec<(String, Mirror)>) {
     #[derive(Deserialize)]
     struct Page<'a> {
         #[serde(borrow)]
@@ -142,7 +143,7 @@ pub fn sift_tools(answer: Answer) -> (Answer, Vec<(String, Mirror)>) {
     }
     let Some(span) = answer.envelope.result() else { return (answer, Vec::new()) };
     let result = answer.message.slice(span.clone()).into_bytes();
-    if memmem::find(&result, MARK.as_bytes()).is_none() {
+    if rules.is_empty() && memmem::find(&result, MARK.as_bytes()).is_none() {
         return (answer, Vec::new());
     }
     let Ok(page) = serde_json::from_slice::<Page<'_>>(&result) else { return (answer, Vec::new()) };
@@ -153,6 +154,9 @@ pub fn sift_tools(answer: Answer) -> (Answer, Vec<(String, Mirror)>) {
             kept.push(tool.get());
             continue;
         };
+        if !rules.allow(&definition.name) {
+            continue;
+        }
         match Mirror::of_schema(&definition.input_schema) {
             Ok(mirror) => {
                 kept.push(tool.get());
@@ -232,12 +236,13 @@ mod tests {
 
     #[test]
     fn only_broken_tools_are_taken_out_and_the_others_stay_as_they_were() {
-        let sift = |json: &str| {
+        let sift_by = |json: &str, rules: &Rules| {
             let message = Chain::from(json.to_owned());
             let envelope = message.scan().unwrap();
-            let (answer, mirrors) = sift_tools(Answer { message, envelope });
+            let (answer, mirrors) = sift_tools(Answer { message, envelope }, rules);
             (String::from_utf8(answer.message.into_bytes().to_vec()).unwrap(), mirrors.len())
         };
+        let sift = |json: &str| sift_by(json, &Rules::default());
         let good = r#"{"name":"a", "inputSchema":{"properties":{"x":{"type":"string","x-mcp-header":"X"}}},"n":1.0}"#;
         let bad = r#"{"name":"b","inputSchema":{"properties":{"x":{"type":"number","x-mcp-header":"X"}}}}"#;
         let list = |tools: &[&str]| {
@@ -246,5 +251,8 @@ mod tests {
         assert_eq!(sift(&list(&[good, good])), (list(&[good, good]), 2));
         assert_eq!(sift(&list(&[bad, good, bad])), (list(&[good]), 1));
         assert_eq!(sift(&list(&[bad])), (list(&[""]), 0));
+        let rules = Rules { allow: Vec::new(), deny: vec!["s*".to_owned()] };
+        let (plain, shell) = (r#"{"name":"plain" }"#, r#"{"name":"shell"}"#);
+        assert_eq!(sift_by(&list(&[plain, shell]), &rules), (list(&[plain]), 0));
     }
 }

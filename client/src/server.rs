@@ -3,7 +3,6 @@
 //! A server is probed with the modern `server/discover`. Legacy servers answer that with an error, with silence or by
 //! ending; whichever it is, they are greeted with `initialize` then. The era is remembered.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -21,8 +20,9 @@ use crate::chain::Chain;
 use crate::error::{Error, ErrorCode, Result};
 use crate::link::{Answer, Call, Inbox, Link};
 use crate::metrics::{Counter, Metrics};
-use crate::mirror::{Mirror, sift_tools};
+use crate::passage::{Passage, refused};
 use crate::policy::{Repeat, RetryPolicy};
+use crate::rules::Rules;
 use crate::splice;
 
 /// How long a server may take to answer the probe, before it is taken for a legacy one.
@@ -76,12 +76,6 @@ impl Tool {
             definition,
         })
     }
-
-    /// Tells whether the tool says that it only reads.
-    #[must_use]
-    pub fn says_read_only(&self) -> bool {
-        self.definition.pointer("/annotations/readOnlyHint") == Some(&Value::Bool(true))
-    }
 }
 
 /// What changed at a server.
@@ -132,14 +126,14 @@ impl Default for Treatment {
 #[derive(Debug)]
 pub struct Server {
     name: Arc<str>,
-    link: Arc<dyn Link>,
+    passage: Passage,
     treatment: Treatment,
     next_id: AtomicU64,
     agreed: tokio::sync::Mutex<Option<Arc<Agreed>>>,
     /// Whether it turned out to be a legacy server.
     is_legacy: Mutex<Option<bool>>,
-    mirrors: Mutex<HashMap<String, Mirror>>,
     changes: broadcast::Sender<Change>,
+    notices: broadcast::Sender<Chain>,
     under_way: AtomicUsize,
     last_used: Mutex<Instant>,
     subscription: Mutex<Option<tokio::task::AbortHandle>>,
@@ -155,13 +149,13 @@ impl Server {
         let (inbox, messages) = mpsc::channel(64);
         let server = Arc::new(Self {
             name: name.into(),
-            link: link(inbox)?,
+            passage: Passage::new(link(inbox)?, treatment.retry.clone(), Rules::default()),
             treatment,
             next_id: AtomicU64::new(1),
             agreed: tokio::sync::Mutex::default(),
             is_legacy: Mutex::default(),
-            mirrors: Mutex::default(),
             changes: broadcast::channel(16).0,
+            notices: broadcast::channel(64).0,
             under_way: AtomicUsize::new(0),
             last_used: Mutex::new(Instant::now()),
             subscription: Mutex::default(),
@@ -182,9 +176,15 @@ impl Server {
         self.changes.subscribe()
     }
 
+    /// Passes on, from now on, what the server says of requests under way: progress and lines for a log, as they came.
+    #[must_use]
+    pub fn notices(&self) -> broadcast::Receiver<Chain> {
+        self.notices.subscribe()
+    }
+
     /// Connects, unless that is done, and says what the server is like.
     pub async fn connect(self: &Arc<Self>) -> Result<Arc<Agreed>> {
-        self.treatment.retry.run(Repeat::Safe, |_| self.connect_once()).await
+        self.passage.retry.run(Repeat::Safe, |_| self.connect_once()).await
     }
 
     async fn connect_once(self: &Arc<Self>) -> Result<Arc<Agreed>> {
@@ -206,14 +206,14 @@ impl Server {
         if let Some(task) = lock(&self.subscription).take() {
             task.abort();
         }
-        self.link.close().await;
+        self.passage.link.close().await;
     }
 
     /// Tells whether there is a connection.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         // While it is being made there is none yet.
-        self.agreed.try_lock().is_ok_and(|agreed| agreed.is_some()) && self.link.is_open()
+        self.agreed.try_lock().is_ok_and(|agreed| agreed.is_some()) && self.passage.link.is_open()
     }
 
     /// Tells whether a request is under way.
@@ -285,7 +285,7 @@ impl Server {
             return Err(Error::new(ErrorCode::ConnectionFailed, sentence));
         };
         let done = read_own(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned())?;
-        self.link.notify(done).await?;
+        self.passage.link.notify(done).await?;
         let instructions = answer.get("instructions").and_then(Value::as_str).map(str::to_owned);
         let part = |name: &str| answer.get(name).cloned().unwrap_or_else(|| json!({}));
         Ok(Agreed { revision, capabilities: part("capabilities"), info: part("serverInfo"), instructions })
@@ -299,7 +299,7 @@ impl Server {
         modern: bool,
         patience: Duration,
     ) -> Result<Answer> {
-        self.link.request(self.call(method, params, modern, patience)?).await
+        self.passage.once(self.call(method, params, modern, patience)?).await
     }
 
     /// Writes a request.
@@ -325,11 +325,6 @@ impl Server {
         };
         let mut call = read_own(message.to_string())?;
         call.patience = patience;
-        if modern && method == "tools/call" {
-            let mirror = call.name.as_ref().and_then(|name| lock(&self.mirrors).get(name).cloned());
-            let arguments = params.get("arguments").unwrap_or(&Value::Null);
-            call.headers = mirror.map(|mirror| mirror.headers(arguments)).unwrap_or_default();
-        }
         Ok(call)
     }
 
@@ -345,36 +340,70 @@ impl Server {
         params: Map<String, Value>,
         repeat: Repeat,
     ) -> Result<(Value, usize)> {
-        let _busy = self.busy();
-        let outcome = self.treatment.retry.run(repeat, |attempt| {
-            if attempt > 0 {
-                self.treatment.metrics.count(Counter::Retries, &self.name);
+        let attempt = || async {
+            let modern = self.connect_once().await?.revision.is_modern();
+            let answer = self.ask(method, params.clone(), modern, self.treatment.timeout).await?;
+            Ok((answer.result()?, answer.message.len()))
+        };
+        self.counted(repeat, attempt).await
+    }
+
+    /// Passes a host's request on and its answer back. Both stay the bytes they are, but for what the server's era needs
+    /// where it is not the host's.
+    pub async fn forward(self: &Arc<Self>, mut call: Call) -> Result<Answer> {
+        call.patience = self.treatment.timeout;
+        let repeat = match call.method.as_str() {
+            "tools/call" if self.treatment.trusted => {
+                self.repeat_of_tool(call.name.as_deref().unwrap_or_default()).await?
             }
-            let params = params.clone();
-            async move {
-                let agreed = self.connect_once().await?;
-                let modern = agreed.revision.is_modern();
+            method => Repeat::of_method(method),
+        };
+        let attempt = || async {
+            let speaks_modern = self.connect_once().await?.revision.is_modern();
+            match (call.version.is_some(), speaks_modern) {
+                (false, true) => self.passage.once(splice::add_envelope(&call).map_err(refused)?).await,
+                (true, false) => {
+                    let answer = self.passage.once(splice::drop_envelope(&call).map_err(refused)?).await?;
+                    Ok(splice::complete_result(answer, &call.method))
+                }
+                _ => self.passage.once(call.clone()).await,
+            }
+        };
+        self.counted(repeat, attempt).await
+    }
+
+    /// Does something, again where that is allowed, and counts it.
+    async fn counted<T, F>(self: &Arc<Self>, repeat: Repeat, attempt: impl Fn() -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let _busy = self.busy();
+        let metrics = &self.treatment.metrics;
+        let attempts = self.passage.retry.run(repeat, |number| {
+            if number > 0 {
+                metrics.count(Counter::Retries, &self.name);
+            }
+            async {
                 let started = Instant::now();
-                let answer = self.ask(method, params, modern, self.treatment.timeout).await;
-                let answer = if method == "tools/list" && modern {
-                    answer.map(|answer| self.sift(answer))
-                } else {
-                    answer
-                };
-                let result = answer.and_then(|answer| Ok((answer.result()?, answer.message.len())));
+                let result = attempt().await;
                 let outcome = result.as_ref().map_or_else(|error| error.code.as_str(), |_| "ok");
-                self.treatment.metrics.answered(&self.name, outcome, started.elapsed());
+                metrics.answered(&self.name, outcome, started.elapsed());
                 result
             }
         });
-        outcome.await
+        attempts.await
     }
 
-    /// Leaves tools out whose marks are broken, and notes the marks of the others.
-    fn sift(&self, answer: Answer) -> Answer {
-        let (answer, mirrors) = sift_tools(answer);
-        lock(&self.mirrors).extend(mirrors);
-        answer
+    /// Tells whether a tool may be run twice: if it says that it only reads, and is believed.
+    async fn repeat_of_tool(self: &Arc<Self>, name: &str) -> Result<Repeat> {
+        if !self.treatment.trusted {
+            return Ok(Repeat::Unsafe);
+        }
+        let list = self.list("tools/list", "tools").await?;
+        let tool = entries(&list).iter().find(|tool| tool.get("name").and_then(Value::as_str) == Some(name));
+        let reads =
+            tool.and_then(|tool| tool.pointer("/annotations/readOnlyHint")) == Some(&Value::Bool(true));
+        Ok(if reads { Repeat::Safe } else { Repeat::Unsafe })
     }
 
     /// Returns a result from the cache, or asks for it.
@@ -478,24 +507,12 @@ impl Server {
 
     /// Runs a tool and returns what it gives: `content`, and whatever else there is.
     pub async fn execute_tool(self: &Arc<Self>, name: &str, arguments: &Value) -> Result<Value> {
-        let is_read_only =
-            self.treatment.trusted && self.get_tool(name).await?.is_some_and(|tool| tool.says_read_only());
-        let repeat = if is_read_only { Repeat::Safe } else { Repeat::Unsafe };
+        let repeat = self.repeat_of_tool(name).await?;
         let mut params = Map::new();
         params.insert("name".to_owned(), json!(name));
         params
             .insert("arguments".to_owned(), if arguments.is_null() { json!({}) } else { arguments.clone() });
-        let result = self.request_as("tools/call", params.clone(), repeat).await;
-        let result = match result {
-            // What is known of the tool is older than the server's rules; it has not run.
-            Err(error) if error.rpc_code() == Some(i64::from(code::HEADER_MISMATCH)) => {
-                self.treatment.cache.forget(&self.name, |method| method == "tools/list");
-                self.list_tools().await?;
-                self.request_as("tools/call", params, repeat).await
-            }
-            result => result,
-        };
-        let (result, _) = result?;
+        let (result, _) = self.request_as("tools/call", params, repeat).await?;
         complete(result)
     }
 
@@ -584,7 +601,7 @@ impl Server {
     /// Begins to take what the server says of changes.
     fn follow_changes(self: &Arc<Self>, agreed: &Agreed) {
         if !agreed.revision.is_modern() {
-            self.link.listen();
+            self.passage.link.listen();
             return;
         }
         let says = |list: &str| {
@@ -606,7 +623,7 @@ impl Server {
         let mut params = Map::new();
         params.insert("notifications".to_owned(), Value::Object(wanted));
         let Ok(call) = self.call("subscriptions/listen", params, true, SUBSCRIPTION_PATIENCE) else { return };
-        let link = Arc::clone(&self.link);
+        let link = Arc::clone(&self.passage.link);
         let task = tokio::spawn(async move {
             loop {
                 let ended = link.request(call.clone()).await;
@@ -632,7 +649,7 @@ impl Server {
                 _ => wakashu_wire::error::method_not_found(false).to_json(Some(&id)),
             };
             if let Ok(answer) = read_own(answer)
-                && let Err(error) = self.link.notify(answer).await
+                && let Err(error) = self.passage.link.notify(answer).await
             {
                 tracing::debug!(server = %self.name, %error, "could not answer");
             }
@@ -641,7 +658,7 @@ impl Server {
         let params: Value = serde_json::from_slice(&part(envelope.params())).unwrap_or_default();
         let (change, stale): (Change, fn(&str) -> bool) = match method.as_str() {
             "notifications/tools/list_changed" => {
-                lock(&self.mirrors).clear();
+                self.passage.forget_marks();
                 (Change::Tools, |method| method == "tools/list")
             }
             "notifications/prompts/list_changed" => (Change::Prompts, |method| method == "prompts/list"),
@@ -655,6 +672,11 @@ impl Server {
             "notifications/message" => {
                 let data = params.get("data").map(ToString::to_string).unwrap_or_default();
                 tracing::info!(server = %self.name, "{data}");
+                let _ = self.notices.send(message);
+                return;
+            }
+            "notifications/progress" => {
+                let _ = self.notices.send(message);
                 return;
             }
             _ => return,
@@ -729,8 +751,6 @@ fn entries(list: &Value) -> &[Value] {
 
 /// Reads a message of our own.
 fn read_own(text: String) -> Result<Call> {
-    let refused =
-        |refused: crate::link::Refused| Error::unsent(ErrorCode::InvalidRequest, refused.error.message);
     Call::read(Bytes::from(text)).map_err(refused)
 }
 

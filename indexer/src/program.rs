@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Command;
+use tracing::Level;
 
 use crate::cli::{Talk, Verb};
 use crate::cmd::{self, Status};
@@ -16,7 +17,7 @@ const COULD_NOT_RUN: u8 = 2;
 #[must_use]
 pub fn run(verb: Verb, talk: &Talk, language: Language, command: Command) -> ExitCode {
     let report = Report::new(talk.quiet, talk.color).in_language(language);
-    start_log(talk);
+    start_log(talk, Level::WARN);
     match run_verb(verb, report.clone(), command) {
         Ok(status) => ExitCode::from(status.exit_code()),
         Err(error) => {
@@ -36,18 +37,17 @@ fn run_verb(verb: Verb, report: Report, command: Command) -> anyhow::Result<Stat
         Verb::Publish(arguments) => cmd::publish::run(&arguments, report),
         Verb::Rollback(arguments) => cmd::rollback::run(&arguments, &report),
         Verb::History(arguments) => cmd::history::run(&arguments, &report),
+        Verb::Export(arguments) => cmd::export::run(&arguments, report),
         Verb::Completions(arguments) => cmd::completions::run(&arguments, command, &report),
     }
 }
 
-/// Sends what libraries log to stderr: warnings, and more with `-v`.
-fn start_log(talk: &Talk) {
-    let level = match (talk.quiet, talk.verbose) {
-        (true, _) => tracing::Level::ERROR,
-        (false, 0) => tracing::Level::WARN,
-        (false, 1) => tracing::Level::INFO,
-        (false, _) => tracing::Level::DEBUG,
-    };
+/// Sends what libraries log to stderr: what is as grave as `usual`, more with `-v`, errors alone with `-q`.
+pub fn start_log(talk: &Talk, usual: Level) {
+    let steps = [Level::WARN, Level::INFO, Level::DEBUG];
+    let from = steps.iter().position(|level| *level == usual).unwrap_or_default();
+    let more = steps.into_iter().skip(from).take(usize::from(talk.verbose) + 1).next_back();
+    let level = if talk.quiet { Level::ERROR } else { more.unwrap_or(usual) };
     let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(level);
     log.without_time().with_target(false).with_ansi(false).init();
 }

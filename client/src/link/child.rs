@@ -484,6 +484,8 @@ async fn read_lines(mut stdout: impl AsyncRead + Unpin, name: Arc<str>, waiting:
             searched = 0;
             if !std::mem::take(&mut skips) {
                 take_line(line, &name, &waiting, &inbox).await;
+                // Whoever waited for this line passes it on before the next one is.
+                tokio::task::yield_now().await;
             }
         }
         searched = buffer.len();

@@ -14,6 +14,7 @@ use wakashu_client::bridge::Bridge;
 use wakashu_client::link::Link;
 use wakashu_client::link::child::ChildLink;
 use wakashu_client::link::http::HttpLink;
+use wakashu_client::rules::Rules;
 
 /// A host that is connected to a bridge.
 struct Host {
@@ -26,8 +27,14 @@ impl Host {
     fn to(
         link: impl FnOnce(tokio::sync::mpsc::Sender<wakashu_client::chain::Chain>) -> Arc<dyn Link>,
     ) -> Self {
+        Self::through(Bridge::new().with_patience(Duration::from_secs(20)), link)
+    }
+
+    fn through(
+        bridge: Bridge,
+        link: impl FnOnce(tokio::sync::mpsc::Sender<wakashu_client::chain::Chain>) -> Arc<dyn Link>,
+    ) -> Self {
         let (host, ours) = tokio::io::duplex(1 << 20);
-        let bridge = Bridge::new().with_patience(Duration::from_secs(20));
         let link = link(bridge.inbox());
         let (read, write) = split(ours);
         let bridge = tokio::spawn(bridge.run(link, read, write));
@@ -420,4 +427,69 @@ async fn a_bridge_on_standard_input_and_output_ends_with_its_host() {
         let status = timeout(Duration::from_secs(10), child.wait()).await.expect("an end in time").unwrap();
         assert!(status.success());
     }
+}
+
+#[tokio::test]
+async fn tools_that_are_not_allowed_are_neither_listed_nor_run() {
+    let server = WebServer::start(|arrived, _| {
+        let result = r#"{ "tools":[{"name":"shell","n":1.0},{"name":"read","n":1.0}] }"#;
+        Reply::json(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, arrived.body["id"]))
+    })
+    .await;
+    let rules = Rules { allow: Vec::new(), deny: vec!["sh*".to_owned()] };
+    let mut host = Host::through(Bridge::new().with_rules(rules), |inbox| {
+        Arc::new(HttpLink::new(&server.url, HeaderMap::new(), inbox).unwrap())
+    });
+    host.say(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).await;
+    assert_eq!(
+        host.hear().await,
+        r#"{"jsonrpc":"2.0","id":1,"result":{ "tools":[{"name":"read","n":1.0}] }}"#
+    );
+    let refused =
+        host.ask(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"shell"}}"#).await;
+    assert_eq!(refused["error"]["data"]["code"], "CANNOT_EXECUTE", "{refused}");
+    assert_eq!(server.methods(), ["tools/list"]);
+}
+
+/// A host may call a tool whose definition it knows from before; the bridge has not seen it.
+#[tokio::test]
+async fn a_tool_whose_marks_are_not_known_is_looked_up_once_its_server_complains() {
+    let server = WebServer::start(|arrived, _| {
+        let id = &arrived.body["id"];
+        let answer = |result: &str| Reply::json(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+        match (arrived.rpc(), arrived.header("mcp-param-region")) {
+            ("server/discover", _) => answer(r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}"#),
+            ("tools/list", _) if arrived.body["params"]["cursor"].is_null() => answer(r#"{"resultType":"complete","tools":[],"nextCursor":"2"}"#),
+            ("tools/list", _) => answer(r#"{"resultType":"complete","tools":[{"name":"t","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}]}"#),
+            ("tools/call", Some("kyoto")) => answer(r#"{"resultType":"complete","content":[]}"#),
+            _ => Reply::status("400 Bad Request", "Content-Type: application/json\r\n", &format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32020,"message":"header mismatch"}}}}"#)),
+        }
+    })
+    .await;
+    let mut host = Host::to_web(&server);
+    for id in 1..3 {
+        let answer = host.ask(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t","arguments":{{"region":"kyoto"}},{META}}}}}"#)).await;
+        assert_eq!(answer["result"]["content"], json!([]), "{answer}");
+    }
+    assert_eq!(
+        server.methods(),
+        ["server/discover", "tools/call", "tools/list", "tools/list", "tools/call", "tools/call"]
+    );
+}
+
+#[tokio::test]
+async fn what_a_host_says_reaches_a_program_in_its_order() {
+    let mut host = Host::to_program(&["legacy", "echoes-notifications"]);
+    for round in 0..20 {
+        host.input
+            .write_all(
+                format!("{}\n{INITIALIZED}\n", INITIALIZE.replace(r#""id":0"#, &format!(r#""id":{round}"#)))
+                    .as_bytes(),
+            )
+            .await
+            .unwrap();
+        assert!(host.hear().await.contains("protocolVersion"), "the greeting is answered first");
+        assert!(host.hear().await.contains("notifications/seen"));
+    }
+    assert_eq!(host.end().await, [""; 0]);
 }

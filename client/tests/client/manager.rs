@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::support::{Reply, WebServer, fixture, helper};
 use serde_json::{Map, json};
 use wakashu_client::config::{Options, ServerConfig};
+use wakashu_client::link::Call;
 use wakashu_client::manager::{Execution, Manager, OwnTool};
 use wakashu_client::metrics::Counter;
 use wakashu_client::policy::RetryPolicy;
@@ -80,7 +81,7 @@ async fn tools_of_every_era_run_under_one_name_or_the_servers() {
 async fn a_result_says_what_went_wrong() {
     let manager = Manager::new(options());
     let mut config = fixture_server("a", &["legacy"]);
-    config.deny = vec!["d*".to_owned()];
+    config.rules.deny = vec!["d*".to_owned()];
     manager.register_server(config).await.unwrap();
     manager.set_can_execute(
         "sleep",
@@ -264,4 +265,46 @@ async fn a_changed_list_changes_the_registry() {
         assert!(Instant::now() < deadline);
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+}
+
+/// A host of either era, through the manager to a server of either era.
+#[tokio::test]
+async fn requests_of_hosts_are_forwarded_across_the_eras() {
+    let manager = Manager::new(options());
+    let mut old = fixture_server("old", &["legacy"]);
+    old.rules.deny = vec!["sp*".to_owned()];
+    assert!(manager.initialize(vec![old, fixture_server("new", &["modern"])]).await.is_empty());
+    let mut notices = manager.server("old").unwrap().notices();
+    let modern = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let call = |tool: &str, arguments: &str, more: &str| {
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":"h","method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}{more}}}}}"#
+        );
+        Call::read(text.into()).unwrap()
+    };
+    for (server, more, completes) in
+        [("old", "", false), ("old", modern, true), ("new", "", false), ("new", modern, false)]
+    {
+        let answer = manager.forward(server, call("echo", r#"{"text":"歌"}"#, more)).await.unwrap();
+        let text = String::from_utf8(answer.message.into_bytes().to_vec()).unwrap();
+        let completed = if completes { r#""resultType":"complete","# } else { "" };
+        assert_eq!(
+            text,
+            format!(
+                r#"{{"id":"h","jsonrpc":"2.0","result":{{{completed}"content":[{{"text":"{{\"text\":\"歌\"}}","type":"text"}}]}}}}"#
+            ),
+            "{server}"
+        );
+    }
+    manager
+        .forward("old", call("progress", r#"{"ms":1}"#, r#","_meta":{"progressToken":"p"}"#))
+        .await
+        .unwrap();
+    assert!(
+        String::from_utf8_lossy(&notices.recv().await.unwrap().into_bytes())
+            .contains(r#""progressToken":"p""#)
+    );
+    let error = manager.forward("old", call("spawn", "{}", "")).await.unwrap_err();
+    assert_eq!((error.code, error.never_sent), (ErrorCode::CannotExecute, true));
+    manager.close().await;
 }
