@@ -25,8 +25,8 @@ use crate::source::Source;
 use carried::Carried;
 use deploys::{DEPLOYS_KEY, Deploy, Left, Needed};
 pub(crate) use error::SiteError;
-use folder::SiteFolder;
 pub(crate) use folder::Counts;
+use folder::SiteFolder;
 
 /// A bundle that lies in the folder is offered to readers.
 const BUNDLE: &str = "和歌集.mcpb";
@@ -141,7 +141,8 @@ pub(crate) fn write(
     }
     for was_there in [false, true] {
         let mut views = pages::Views::new(&site);
-        for page in pages.iter().filter(|page| folder.was_there(&page.path) == was_there).collect::<Vec<_>>() {
+        for page in pages.iter().filter(|page| folder.was_there(&page.path) == was_there).collect::<Vec<_>>()
+        {
             folder.put(&page.path, page.render(&mut views)?.as_bytes())?;
             advance();
         }
@@ -160,7 +161,8 @@ fn made_of(order: &Order<'_>, mark: &str) -> String {
     let Order { source, folder, base, published_at, history, .. } = order;
     let has_bundle = folder.join(BUNDLE).is_file();
     let base = base.unwrap_or_default();
-    let all = format!("{TEMPLATE_VERSION} {} {published_at} {history} {has_bundle} {mark} {base}", source.digest());
+    let all =
+        format!("{TEMPLATE_VERSION} {} {published_at} {history} {has_bundle} {mark} {base}", source.digest());
     listing::digits(all.as_bytes())
 }
 
@@ -207,6 +209,8 @@ impl<'a> Site<'a> {
             bytes: archive.trailer().total_length(),
             built_from: ContentHash::from(&archive.root().built_from),
             published_at: self.published_at,
+            changes: None,
+            note: None,
         }
     }
 

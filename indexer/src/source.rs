@@ -12,8 +12,8 @@ use wakashu_archive::{
     decode_picture,
 };
 use wakashu_storage::{
-    Fetched, LocalFile, Location, Object, OpenError, POINTER_KEY, Pointer, StorageError, Timestamp, archive_key,
-    spool_in,
+    Fetched, LocalFile, Location, Object, OpenError, POINTER_KEY, Pointer, StorageError, Timestamp,
+    archive_key, spool_in,
 };
 
 use crate::cli::PictureArguments;
@@ -132,8 +132,10 @@ pub(crate) async fn prepare(
 /// Copies an object into a file without a name, which errors call `named`.
 pub(crate) async fn fetch(object: &dyn Object, bytes: u64, named: &str) -> Result<LocalFile, StorageError> {
     let folder = std::env::temp_dir();
-    let io_error =
-        |verb| { let path = folder.clone(); move |source| StorageError::Io { verb, path, source } };
+    let io_error = |verb| {
+        let path = folder.clone();
+        move |source| StorageError::Io { verb, path, source }
+    };
     let mut file: File = spool_in(&folder).map_err(io_error("create a file in"))?;
     let mut offset = 0;
     while offset < bytes {

@@ -95,9 +95,8 @@ async fn compare(
             continue;
         };
         let (old_chunks, new_chunks) = (differing(before, round), differing(round, before));
-        let bytes = |chunks: &[&ArchivedChunk]| {
-            chunks.iter().map(|chunk| chunk.page.span().length).sum::<u64>()
-        };
+        let bytes =
+            |chunks: &[&ArchivedChunk]| chunks.iter().map(|chunk| chunk.page.span().length).sum::<u64>();
         left = left.checked_sub(bytes(&old_chunks) + bytes(&new_chunks)).ok_or(GivenUp)?;
         let old_entries = entries_of(old_archive, object, &old_chunks).await?;
         let new_entries = entries_of(new, &new_object, &new_chunks).await?;

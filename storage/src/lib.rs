@@ -37,8 +37,8 @@ pub use key::check_key;
 pub use location::{Location, LocationError, Place};
 pub use open::{OpenError, open_archive};
 pub use pointer::{
-    ARCHIVES_PREFIX, MAX_INLINE_BYTES, MAX_NOTE_CHARACTERS, POINTER_KEY, Pointer, PointerOpening, Version, archive_key,
-    digest_of_key,
+    ARCHIVES_PREFIX, MAX_INLINE_BYTES, MAX_NOTE_CHARACTERS, POINTER_KEY, Pointer, PointerOpening, Version,
+    archive_key, digest_of_key,
 };
 pub use publish::{
     ArchiveWrite, PRUNE_AGE, PublishOptions, PublishOutcome, RollbackOutcome, history, publish, publish_file,

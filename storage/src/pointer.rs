@@ -54,7 +54,9 @@ pub struct Version {
 pub const MAX_NOTE_CHARACTERS: usize = 500;
 
 /// Reads what is told by the way: in another form than ours it counts as left out.
-fn if_readable<'de, D: Deserializer<'de>, T: de::DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
+fn if_readable<'de, D: Deserializer<'de>, T: de::DeserializeOwned>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
     let value = serde_json::Value::deserialize(deserializer)?;
     Ok(serde_json::from_value(value).unwrap_or_default())
 }

@@ -22,7 +22,8 @@ use crate::error::StorageError;
 use crate::file::LocalFile;
 use crate::open::{OpenError, open_archive};
 use crate::pointer::{
-    ARCHIVES_PREFIX, MAX_NOTE_CHARACTERS, POINTER_KEY, Pointer, PointerOpening, Version, archive_key, digest_of_key,
+    ARCHIVES_PREFIX, MAX_NOTE_CHARACTERS, POINTER_KEY, Pointer, PointerOpening, Version, archive_key,
+    digest_of_key,
 };
 use crate::storage::{Etag, Fetched, ObjectInfo, Progress, PutOutcome, ReadStore, Source, Store};
 use crate::timestamp::Timestamp;

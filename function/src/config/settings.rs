@@ -202,7 +202,7 @@ pub(crate) static SETTINGS: &[Setting] = &[
 ];
 
 /// What our other programs, workflows and tests read: theirs to understand, not to be refused here.
-pub(super) const OTHERS: [&str; 18] = [
+pub(super) const OTHERS: [&str; 19] = [
     "WAKASHU_DIR",
     "WAKASHU_LANGUAGE",
     "WAKASHU_STORE",
@@ -218,6 +218,7 @@ pub(super) const OTHERS: [&str; 18] = [
     "WAKASHU_POEMS",
     "WAKASHU_PICTURES",
     "WAKASHU_KEEP",
+    "WAKASHU_SHIP",
     "WAKASHU_TEST_STORE",
     "WAKASHU_TEST_FILE",
     "WAKASHU_WRITE_GOLDEN",

@@ -111,10 +111,7 @@ fn write(
     order: &Order<'_>,
     left: &Left,
     report: &Report,
-    carry: impl FnOnce(
-        &[wakashu_storage::Version],
-        &[site::deploys::Needed],
-    ) -> Result<Carried, site::SiteError>,
+    carry: impl FnOnce(&[wakashu_storage::Version], &[site::deploys::Needed]) -> Result<Carried, site::SiteError>,
 ) -> Result<Made, site::SiteError> {
     let bar = std::cell::RefCell::new(None);
     let begin = |total| *bar.borrow_mut() = Some(report.progress("files", total));
@@ -175,7 +172,10 @@ pub(crate) fn source_date() -> anyhow::Result<Option<Timestamp>> {
     };
     let seconds = text.to_str().and_then(|text| text.parse().ok());
     let seconds: u64 = seconds.with_context(|| {
-        format!("SOURCE_DATE_EPOCH is `{}`; expected seconds since 1970", text.to_string_lossy().escape_debug())
+        format!(
+            "SOURCE_DATE_EPOCH is `{}`; expected seconds since 1970",
+            text.to_string_lossy().escape_debug()
+        )
     })?;
     Ok(Some(Timestamp::from(UNIX_EPOCH + Duration::from_secs(seconds.min(1 << 40)))))
 }
@@ -215,8 +215,15 @@ mod tests {
         assert_eq!(base_address("https://example.org").unwrap(), "https://example.org/");
         assert_eq!(base_address("https://example.org/waka//").unwrap(), "https://example.org/waka/");
         for refused in [
-            "", "example.org", "https://", "ftp://example.org", "https://a/?x", "https://a/#x", "https://a b/",
-            "https://a/\"onload", "https://user@example.org/",
+            "",
+            "example.org",
+            "https://",
+            "ftp://example.org",
+            "https://a/?x",
+            "https://a/#x",
+            "https://a b/",
+            "https://a/\"onload",
+            "https://user@example.org/",
         ] {
             assert!(base_address(refused).is_err(), "{refused}");
         }

@@ -55,7 +55,8 @@ impl Deploys {
     /// Returns what pages of the earlier deploys load.
     pub(crate) fn wanted_files(&self) -> Vec<Needed> {
         let [latest, earlier @ ..] = self.deploys.as_slice() else { return Vec::new() };
-        let mut wanted: Vec<Needed> = earlier.iter().flat_map(|deploy| deploy.files.iter().cloned()).collect();
+        let mut wanted: Vec<Needed> =
+            earlier.iter().flat_map(|deploy| deploy.files.iter().cloned()).collect();
         wanted.sort();
         wanted.dedup();
         wanted.retain(|needed| !latest.files.contains(needed));
@@ -80,8 +81,10 @@ impl Needed {
     fn hash(&self) -> Option<&str> {
         let (stem, extension) = self.path.rsplit_once('.')?;
         let (_, hash) = stem.rsplit_once('-')?;
-        let is_hash = hash.len() == 16 && hash.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
-        let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-".contains(&byte));
+        let is_hash =
+            hash.len() == 16 && hash.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
+        let is_plain =
+            |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-".contains(&byte));
         (is_hash && is_plain(stem) && is_plain(extension)).then_some(hash)
     }
 
@@ -110,7 +113,9 @@ pub(crate) fn pointer(previous: Option<&Pointer>, next: Version, history: usize)
 pub(crate) fn wanted_versions(pointer: &Pointer, deploys: &Deploys) -> Vec<Version> {
     let mut wanted: Vec<Version> = Vec::new();
     for version in pointer.versions().chain(deploys.deploys.iter().map(|deploy| &deploy.version)) {
-        if version.digest != pointer.current.digest && !wanted.iter().any(|known| known.digest == version.digest) {
+        if version.digest != pointer.current.digest
+            && !wanted.iter().any(|known| known.digest == version.digest)
+        {
             wanted.push(version.clone());
         }
     }

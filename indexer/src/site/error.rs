@@ -31,19 +31,14 @@ pub(crate) enum SiteError {
     },
     /// Another run is writing there.
     #[error("another export is writing to `{folder}`")]
-    Busy {
-        folder: String,
-    },
+    Busy { folder: String },
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error(transparent)]
     Storage(#[from] StorageError),
     /// The list of what was written is not one.
     #[error("`{path}` is damaged: {reason}")]
-    BadList {
-        path: String,
-        reason: String,
-    },
+    BadList { path: String, reason: String },
 }
 
 impl SiteError {
@@ -60,7 +55,9 @@ impl SiteError {
             Self::Foreign { .. } => Some(failure::foreign()),
             Self::Busy { .. } => Some(failure::busy()),
             Self::BadList { path, .. } => Some(failure::list(path)),
-            Self::Storage(error) | Self::Open(OpenError::Storage(error)) => error.hint().map(talk::failure::other),
+            Self::Storage(error) | Self::Open(OpenError::Storage(error)) => {
+                error.hint().map(talk::failure::other)
+            }
             Self::Io { .. } | Self::Open(_) => None,
         }
     }

@@ -99,7 +99,10 @@ impl SiteFolder {
 
     /// Returns how many files there are and their bytes, by their paths.
     pub(crate) fn files_before(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.before.files.iter().map(|(path, known)| (path.as_str(), known.as_ref().map_or(0, |known| known.bytes)))
+        self.before
+            .files
+            .iter()
+            .map(|(path, known)| (path.as_str(), known.as_ref().map_or(0, |known| known.bytes)))
     }
 
     /// Tells whether a file of that name was there before this run.
@@ -205,7 +208,8 @@ impl SiteFolder {
                 _ => {}
             }
             // Folders that are empty now; a foreign file in one of them keeps it.
-            for parent in Path::new(&path).ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty()) {
+            for parent in Path::new(&path).ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty())
+            {
                 if fs::remove_dir(self.root.join(parent)).is_err() {
                     break;
                 }
@@ -261,7 +265,11 @@ impl SiteFolder {
         self.replace(&target, fill)
     }
 
-    fn replace(&self, target: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), SiteError> {
+    fn replace(
+        &self,
+        target: &Path,
+        fill: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> Result<(), SiteError> {
         let staged = self.root.join(STATE).join(STAGED).join("file");
         let written = File::create(&staged).and_then(|mut file| fill(&mut file));
         if let Err(error) = written {
@@ -308,7 +316,8 @@ fn read_list(path: &Path) -> Result<(Listing, Option<SystemTime>), SiteError> {
 }
 
 fn is_empty_but_for_state(folder: &Path) -> bool {
-    fs::read_dir(folder).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == STATE)))
+    fs::read_dir(folder)
+        .is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == STATE)))
         || !folder.exists()
 }
 

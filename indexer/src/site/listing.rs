@@ -83,7 +83,9 @@ mod tests {
     #[test]
     fn a_list_is_read_as_it_was_written() {
         let mut listing = Listing { made_of: Some("x".into()), files: BTreeMap::new() };
-        listing.files.insert("rounds/春 の部/1/index.html".into(), Some(Known { bytes: 3, hash: Some("ab".into()) }));
+        listing
+            .files
+            .insert("rounds/春 の部/1/index.html".into(), Some(Known { bytes: 3, hash: Some("ab".into()) }));
         listing.files.insert("pictures/a.webp".into(), Some(Known { bytes: 5, hash: None }));
         listing.files.insert("index.html".into(), None);
         let read = Listing::parse(&listing.to_text()).unwrap();

@@ -85,7 +85,8 @@ impl Page {
             What::NoJekyll => return Ok(String::new()),
             What::Collection { page } => {
                 let shown = collection.rounds_on(page);
-                let firsts = shown.iter().map(|round| round.chunks.first().map(|chunk| views.of(chunk)).transpose());
+                let firsts =
+                    shown.iter().map(|round| round.chunks.first().map(|chunk| views.of(chunk)).transpose());
                 renderer.collection(page, &firsts.collect::<Result<Vec<_>, _>>()?)
             }
         };

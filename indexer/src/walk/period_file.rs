@@ -194,11 +194,7 @@ impl Reader<'_> {
     }
 
     /// Reads the members of an object that say something about the round, and returns the others.
-    fn split<'v>(
-        &mut self,
-        members: Members<'v>,
-        about: About<'_>,
-    ) -> Vec<(String, &'v RawValue)> {
+    fn split<'v>(&mut self, members: Members<'v>, about: About<'_>) -> Vec<(String, &'v RawValue)> {
         let mut others = Vec::new();
         let mut seen = Vec::new();
         for (key, value) in members.0 {
@@ -387,12 +383,23 @@ mod tests {
             let read = parse_round(text.as_bytes());
             let extras: Vec<_> = read.value.extras.iter().map(|extra| extra.title.as_str()).collect();
             let codes: Vec<_> = read.faults.iter().map(|fault| fault.wording.code).collect();
-            format!("{} {:?} {codes:?} {}", extras.join("・"), read.value.is_draft, read.value.period.is_some())
+            format!(
+                "{} {:?} {codes:?} {}",
+                extras.join("・"),
+                read.value.is_draft,
+                read.value.period.is_some()
+            )
         };
         for (text, expected) in [
-            ("{\"Comment\":\"佳い\",\"お題\":\"春\",\"Start\":\"2025\",\"End\":\"2025\"}", "お題・講評 Some(false) [] true"),
+            (
+                "{\"Comment\":\"佳い\",\"お題\":\"春\",\"Start\":\"2025\",\"End\":\"2025\"}",
+                "お題・講評 Some(false) [] true",
+            ),
             ("{\"編纂時期\":\"2025年4月\",\"講評\":\"佳い\",\"下書き\":true}", "講評 Some(true) [] true"),
-            ("{\"編纂時期\":{\"開始\":\"2025\",\"終了\":\"2025\",\"Theme\":\"春\"}}", "お題 Some(false) [] true"),
+            (
+                "{\"編纂時期\":{\"開始\":\"2025\",\"終了\":\"2025\",\"Theme\":\"春\"}}",
+                "お題 Some(false) [] true",
+            ),
             ("{\"Theme\":\"\",\"Draft\":false}", " Some(false) [] false"),
             ("\"2025年\"", " Some(false) [] true"),
             ("{\"Draft\":\"true\"}", " None [\"VALUE_KIND\"] false"),

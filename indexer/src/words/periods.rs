@@ -120,7 +120,9 @@ pub(crate) fn must_be_bool(key: &str, found: Kind) -> Wording {
         ),
         (
             format!("「{key}」には true か false を書きます。ここにあるのは{}です。", found.ja()),
-            format!("下書きなら \"{key}\": true と、引用符を付けずに書いてください。公開するなら、この行を消してください。"),
+            format!(
+                "下書きなら \"{key}\": true と、引用符を付けずに書いてください。公開するなら、この行を消してください。"
+            ),
         ),
     )
 }
@@ -130,10 +132,7 @@ pub(crate) fn text_too_long(key: &str, found: usize, most: usize) -> Wording {
     Wording::new(
         "TEXT_TOO_LONG",
         (format!("`{key}` has {found} characters; at most {most} are accepted"), "shorten the text"),
-        (
-            format!("「{key}」が長すぎます（{found} 字）。{most} 字まで書けます。"),
-            "文章を短くしてください。",
-        ),
+        (format!("「{key}」が長すぎます（{found} 字）。{most} 字まで書けます。"), "文章を短くしてください。"),
     )
 }
 

@@ -74,7 +74,6 @@ pub(crate) fn nothing_before(place: &str) -> Remark {
     )
 }
 
-
 /// What may be done when a verb could not run.
 pub(crate) mod failure {
     use super::{Display, Remark};

@@ -167,18 +167,12 @@ pub(crate) fn partial(count: usize) -> Remark {
 /// Rounds that are drafts are told of wherever they are not shown.
 pub(crate) fn drafts_left_out(titles: &[String]) -> Remark {
     let (en, ja) = super::listed(titles);
-    Remark::new(
-        format!("drafts, not included: {en}"),
-        format!("下書きの回なので、入れていません：{ja}"),
-    )
+    Remark::new(format!("drafts, not included: {en}"), format!("下書きの回なので、入れていません：{ja}"))
 }
 
 pub(crate) fn drafts_shown(titles: &[String]) -> Remark {
     let (en, ja) = super::listed(titles);
-    Remark::new(
-        format!("drafts, shown here only: {en}"),
-        format!("下書きの回です。ここだけで見えます：{ja}"),
-    )
+    Remark::new(format!("drafts, shown here only: {en}"), format!("下書きの回です。ここだけで見えます：{ja}"))
 }
 
 pub(crate) fn left_out(path: &str) -> Remark {

@@ -19,7 +19,9 @@ fn drafts_are_checked_and_never_built_or_published() {
     let check = place.run(["check", "wakashu_dir", "--json"]);
     assert_eq!((check.code, check.json()["checked"]["rounds"].as_u64()), (1, Some(2)), "{}", check.stderr);
 
-    for (language, said) in [("en", "drafts, not included: `第2回`"), ("ja", "下書きの回なので、入れていません：「第2回」")] {
+    for (language, said) in
+        [("en", "drafts, not included: `第2回`"), ("ja", "下書きの回なので、入れていません：「第2回」")]
+    {
         let build =
             place.run(["build", "wakashu_dir", "-o", "out", "--no-cache", "--json", "--language", language]);
         assert!(build.code == 0 && build.stderr.contains(said), "{}", build.stderr);

@@ -14,8 +14,9 @@ use crate::support::{Fixture, archive};
 use bytes::Bytes;
 use wakashu_archive::{ContentHash, EntryDraft, Opening};
 use wakashu_storage::{
-    ArchiveWrite, Changes, Counts, Fetched, MAX_INLINE_BYTES, MAX_NOTE_CHARACTERS, POINTER_KEY, Pointer, PointerOpening, Progress, PublishOptions,
-    PublishOutcome, StorageError, Store, archive_key, history, publish, rollback,
+    ArchiveWrite, Changes, Counts, Fetched, MAX_INLINE_BYTES, MAX_NOTE_CHARACTERS, POINTER_KEY, Pointer,
+    PointerOpening, Progress, PublishOptions, PublishOutcome, StorageError, Store, archive_key, history,
+    publish, rollback,
 };
 use wakashu_support::Collection;
 
@@ -219,7 +220,12 @@ async fn what_a_version_changed_is_counted_and_kept(fixture: Fixture) {
     let entry = |rank: u32, text: &str| EntryDraft { rank, poem: text.to_owned(), ..EntryDraft::default() };
     let many = |text: &'static str| (1..=100).map(move |rank| entry(rank, text));
     let versions = [
-        Collection::default().title("a").round("第1回").entries(many("x")).round("第2回").entry(entry(1, "x")),
+        Collection::default()
+            .title("a")
+            .round("第1回")
+            .entries(many("x"))
+            .round("第2回")
+            .entry(entry(1, "x")),
         // One poem differs, one is gone, two are new; the pictureless rest lies elsewhere in the file.
         Collection::default()
             .title("b")

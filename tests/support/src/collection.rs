@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use tempfile::TempDir;
 use wakashu_archive::{
-    ContentHash, EntryDraft, MediaType, Period, PictureDraft, RenditionDraft, RoundDraft, RoundExtra, Writer, Written,
+    ContentHash, EntryDraft, MediaType, Period, PictureDraft, RenditionDraft, RoundDraft, RoundExtra, Writer,
+    Written,
 };
 
 /// How many bytes the renditions of a picture have.

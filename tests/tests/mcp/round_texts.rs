@@ -19,7 +19,10 @@ fn the_list_of_rounds_shows_them_shortened() {
     let (server, _collection) = server();
     let reply = server.send(&call("list_rounds", &json!({})));
     let text = &reply.texts()[0];
-    assert!(text.contains("第1回（2025-04-01〜2025-04-30）: 1首\n  お題: 春の \"雨\"\n  講評: 佳い。"), "{text}");
+    assert!(
+        text.contains("第1回（2025-04-01〜2025-04-30）: 1首\n  お題: 春の \"雨\"\n  講評: 佳い。"),
+        "{text}"
+    );
     let rounds = &reply.result()["structuredContent"]["rounds"];
     assert_eq!(rounds[0]["extras"]["お題"], "春の\n\"雨\"");
     assert_eq!(rounds[0]["extras"]["講評"].as_str().unwrap().chars().count(), 201, "{rounds}");

@@ -54,7 +54,8 @@ async fn read(wanted: Wanted<'_>, out: &mut Answer) -> Result<(), Refused> {
     out.text(&format!(" {}首", round.entries.to_native()));
     for extra in rounds::extras(round) {
         // An archive from elsewhere may have longer ones than the indexer takes.
-        let (title, said) = (shortened(&extra.title, MAX_TITLE_CHARACTERS), shortened(&extra.text, MAX_EXTRA_CHARACTERS));
+        let (title, said) =
+            (shortened(&extra.title, MAX_TITLE_CHARACTERS), shortened(&extra.text, MAX_EXTRA_CHARACTERS));
         out.text("\n").text(&title).text("：").text(&said);
     }
     let base = uri::of_round(&round.title);
