@@ -55,9 +55,9 @@ pub struct App {
     pub(crate) core: Core,
     /// Whom to answer.
     pub(crate) access: Access,
-    /// Who may ask; everyone if there are none.
+    /// Tokens that are accepted; if empty, everybody may ask.
     pub(crate) tokens: Vec<Token>,
-    /// How often those may ask who have none of the tokens, where that is limited.
+    /// The rate limit of requests without a valid token, if there is one.
     pub(crate) strangers: Option<Rates>,
     /// Whether picture links begin with the name a request was sent to.
     pub(crate) follows_host: bool,
