@@ -35,7 +35,9 @@ use crate::cache;
 use crate::error::{Error, ErrorCode, Result};
 use crate::helper::Helper;
 use crate::link::child::{ChildLink, Program};
-use crate::link::http::{HttpLink, read_address};
+use crate::link::http::{HttpLink, SCHEMES, read_address};
+#[cfg(feature = "websocket")]
+use crate::link::websocket;
 use crate::link::{Inbox, Link};
 use crate::manager::DEFAULT_TIMEOUT;
 use crate::policy::RetryPolicy;
@@ -128,7 +130,7 @@ pub enum Transport {
     },
     /// An endpoint on the web.
     Http {
-        /// Its address.
+        /// Its address; over a WebSocket, where that is built, if it begins with `wss://` or `ws://`.
         url: String,
         /// Headers of every request.
         headers: BTreeMap<String, String>,
@@ -202,6 +204,11 @@ impl ServerConfig {
                     helper: options.helper.clone(),
                 };
                 Ok(Arc::new(ChildLink::new(program, inbox)))
+            }
+            #[cfg(feature = "websocket")]
+            Transport::Http { url, .. } if url.starts_with("ws") => {
+                let endpoint = websocket::Endpoint::new(self.name.as_str(), url, self.headers()?)?;
+                Ok(Arc::new(websocket::WebSocketLink::new(endpoint, inbox)))
             }
             Transport::Http { url, .. } => Ok(Arc::new(HttpLink::new(url, self.headers()?, inbox)?)),
         }
@@ -573,29 +580,10 @@ impl Reader<'_> {
                 })
             }
             "http" | "streamable-http" | "streamableHttp" | "streamable_http" => {
-                let Some(url) = url else {
-                    self.problem(place, "a server on the web needs a `url`");
-                    return None;
-                };
-                if let Err(error) = read_address(&url) {
-                    self.problem(&format!("{place}.url"), error.message);
-                }
-                let headers = self.text_map(map, place, "headers");
-                for (name, value) in &headers {
-                    if let Err(problem) = header(name, value) {
-                        self.problem(&format!("{place}.headers"), problem);
-                    }
-                }
-                let headers_file = self.file(map, place, "headersFile");
-                if let Some(Err(problem)) = headers_file.as_deref().map(read_headers) {
-                    self.problem(&format!("{place}.headersFile"), problem);
-                }
-                Some(Transport::Http {
-                    url,
-                    headers,
-                    headers_file,
-                    token_file: self.file(map, place, "tokenFile"),
-                })
+                self.endpoint(map, place, url, SCHEMES)
+            }
+            "websocket" | "ws" if cfg!(feature = "websocket") => {
+                self.endpoint(map, place, url, &["wss", "ws"])
             }
             "sse" => {
                 self.problem(
@@ -612,10 +600,40 @@ impl Reader<'_> {
                 None
             }
             other => {
-                self.problem(&format!("{place}.{key}"), format!("`{other}` is none of `stdio`, `http`"));
+                self.problem(
+                    &format!("{place}.{key}"),
+                    format!("`{other}` is none of `stdio`, `http`, `websocket`"),
+                );
                 None
             }
         }
+    }
+
+    fn endpoint(
+        &mut self,
+        map: &Map<String, Value>,
+        place: &str,
+        url: Option<String>,
+        schemes: &[&str],
+    ) -> Option<Transport> {
+        let Some(url) = url else {
+            self.problem(place, "a server on the web needs a `url`");
+            return None;
+        };
+        if let Err(error) = read_address(&url, schemes) {
+            self.problem(&format!("{place}.url"), error.message);
+        }
+        let headers = self.text_map(map, place, "headers");
+        for (name, value) in &headers {
+            if let Err(problem) = header(name, value) {
+                self.problem(&format!("{place}.headers"), problem);
+            }
+        }
+        let headers_file = self.file(map, place, "headersFile");
+        if let Some(Err(problem)) = headers_file.as_deref().map(read_headers) {
+            self.problem(&format!("{place}.headersFile"), problem);
+        }
+        Some(Transport::Http { url, headers, headers_file, token_file: self.file(map, place, "tokenFile") })
     }
 
     fn sandbox(&mut self, value: &Value, place: &str) -> Option<Sandbox> {

@@ -5,6 +5,9 @@
 pub mod child;
 pub mod http;
 pub mod sse;
+pub mod stream;
+#[cfg(feature = "websocket")]
+pub mod websocket;
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -29,7 +29,8 @@ use crate::chain::Chain;
 use crate::error::{Error, ErrorCode, Result};
 use crate::policy::retry_after;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a server may take to accept a connection.
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection waits for the next request. Servers close theirs after a minute or more.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often one request may be sent on to another path.
@@ -40,6 +41,11 @@ const MOST_RESUMPTIONS: u32 = 5;
 const RESUME_AFTER: Duration = Duration::from_secs(1);
 /// The longest wait a server may ask for before its stream is taken up again.
 const LONGEST_RESUME: Duration = Duration::from_secs(30);
+
+/// How the addresses begin that this link takes.
+pub(crate) const SCHEMES: &[&str] = &["https", "http"];
+/// Who we are to a server.
+pub(super) const AGENT: &str = concat!("wakashu/", env!("CARGO_PKG_VERSION"));
 
 static SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 static LAST_EVENT_HEADER: HeaderName = HeaderName::from_static("last-event-id");
@@ -77,7 +83,7 @@ struct Session {
 impl HttpLink {
     /// Prepares a link; nothing is sent before the first message. `headers` go with every request.
     pub fn new(address: &str, headers: HeaderMap, inbox: Inbox) -> Result<Self> {
-        let uri = read_address(address)?;
+        let uri = read_address(address, SCHEMES)?;
         let client = build_client(uri.scheme_str() == Some("https"))?;
         let shared = Shared {
             client,
@@ -92,14 +98,16 @@ impl HttpLink {
     }
 }
 
-/// Reads the address of an endpoint.
-pub(crate) fn read_address(address: &str) -> Result<Uri> {
+/// Reads the address of an endpoint, which begins with one of these schemes.
+pub(crate) fn read_address(address: &str, schemes: &[&str]) -> Result<Uri> {
     let wrong = |problem: &str| {
         Error::unsent(ErrorCode::ConnectionFailed, format!("`{}` {problem}", without_secrets(address)))
     };
     let uri: Uri = address.parse().map_err(|_| wrong("is not an address"))?;
-    if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none_or(str::is_empty) {
-        return Err(wrong("is not an address that begins with https:// or http://"));
+    let is_known = uri.scheme_str().is_some_and(|scheme| schemes.contains(&scheme));
+    if !is_known || uri.host().is_none_or(str::is_empty) {
+        let begin = schemes.iter().map(|scheme| format!("{scheme}://")).collect::<Vec<_>>().join(" or ");
+        return Err(wrong(&format!("is not an address that begins with {begin}")));
     }
     if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
         return Err(wrong("has a user name or a password in it; put credentials into a header"));
@@ -108,7 +116,7 @@ pub(crate) fn read_address(address: &str) -> Result<Uri> {
 }
 
 /// Returns an address for a message: without credentials and query.
-fn without_secrets(address: &str) -> String {
+pub(super) fn without_secrets(address: &str) -> String {
     let address = address.split(['?', '#']).next().unwrap_or_default();
     match address.split_once("//").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
         Some((scheme, rest)) => format!("{scheme}//…@{rest}"),
@@ -116,7 +124,8 @@ fn without_secrets(address: &str) -> String {
     }
 }
 
-fn build_client(is_encrypted: bool) -> Result<Hyper> {
+/// Returns how connections are encrypted: with the system's certificates, if they are needed.
+pub(super) fn tls(is_encrypted: bool) -> Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
     if is_encrypted {
         // One that cannot be read is as good as one that is not there: whoever needs it is told that the issuer is
@@ -127,7 +136,11 @@ fn build_client(is_encrypted: bool) -> Result<Hyper> {
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::unsent(ErrorCode::ConnectionFailed, format!("no TLS: {error}")))?;
-    let config = config.with_root_certificates(roots).with_no_client_auth();
+    Ok(config.with_root_certificates(roots).with_no_client_auth())
+}
+
+fn build_client(is_encrypted: bool) -> Result<Hyper> {
+    let config = tls(is_encrypted)?;
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     connector.set_nodelay(true);
@@ -325,7 +338,7 @@ impl Shared {
         let headers = request.headers_mut();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("wakashu/", env!("CARGO_PKG_VERSION"))));
+        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
         headers.extend(self.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         if let Some(id) = &session.id {
             headers.insert(SESSION_HEADER.clone(), id.clone());

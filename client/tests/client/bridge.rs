@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::support::{Reply, WebServer, program};
 use http::HeaderMap;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, split,
@@ -492,4 +493,95 @@ async fn what_a_host_says_reaches_a_program_in_its_order() {
         assert!(host.hear().await.contains("notifications/seen"));
     }
     assert_eq!(host.end().await, [""; 0]);
+}
+
+/// JSON as servers may write it: any blanks between the parts, CRLF among them, numbers no machine holds, half
+/// surrogates, members named twice.
+fn odd_json() -> impl Strategy<Value = String> {
+    let blank = || prop::sample::select(vec!["", " ", "\r\n", "\n\t", "\n    "]);
+    let leaf = prop_oneof![
+        prop::sample::select(vec!["1.0", "1e400", "-0.0", "123456789012345678901234567890", "null", "true"])
+            .prop_map(str::to_owned),
+        prop::sample::select(vec![r#""\ud800""#, r#""\u3042\/""#, r#""歌\n\"{}[]""#, r#""""#])
+            .prop_map(str::to_owned),
+    ];
+    leaf.prop_recursive(3, 24, 4, move |inner| {
+        prop_oneof![
+            (prop::collection::vec(inner.clone(), 0..4), blank()).prop_map(|(values, blank)| {
+                format!("[{blank}{}{blank}]", values.join(&format!("{blank},{blank}")))
+            }),
+            (
+                prop::collection::vec(
+                    (prop::sample::select(vec!["a", "a", "id", "result", "歌"]), inner),
+                    0..4
+                ),
+                blank()
+            )
+                .prop_map(|(members, blank)| {
+                    let members: Vec<String> = members
+                        .iter()
+                        .map(|(name, value)| format!("\"{name}\"{blank}:{blank}{value}"))
+                        .collect();
+                    format!("{{{blank}{}{blank}}}", members.join(&format!("{blank},{blank}")))
+                }),
+        ]
+    })
+}
+
+/// Passes answers through one bridge, and returns the lines the host got.
+fn passed_through(answers: Vec<String>, as_events: bool) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let count = answers.len();
+        let server = WebServer::start(move |_, before| {
+            if as_events {
+                // A line of data for each line of the message.
+                let lines: Vec<String> =
+                    answers[before].split('\n').map(|line| format!("data: {line}")).collect();
+                Reply::events(&[(0, lines.join("\n"))])
+            } else {
+                Reply::json(&answers[before])
+            }
+        })
+        .await;
+        let mut host = Host::to_web(&server);
+        let mut lines = Vec::new();
+        for _ in 0..count {
+            host.say(CALL).await;
+            lines.push(host.hear().await);
+        }
+        assert_eq!(host.end().await, [""; 0]);
+        lines
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn whatever_json_a_server_writes_the_host_gets_its_bytes(
+        values in prop::collection::vec((odd_json(), prop::sample::select(vec!["7", "\"other\""]), any::<bool>()), 1..8),
+    ) {
+        let answers = |id: Option<&str>| -> Vec<String> {
+            values
+                .iter()
+                .map(|(value, own, id_first)| {
+                    let id = id.unwrap_or(own);
+                    if *id_first {
+                        format!("{{\r\n \"id\" : {id} ,\"jsonrpc\":\"2.0\",\n\"result\" : {value} }}")
+                    } else {
+                        format!("{{\"result\":{value},\"jsonrpc\":\"2.0\",\"id\":{id}}}")
+                    }
+                })
+                .collect()
+        };
+        // An id that is not ours is the only thing that changes, besides breaks of lines.
+        let expected: Vec<String> =
+            answers(Some("7")).iter().map(|answer| answer.replace(['\r', '\n'], " ")).collect();
+        prop_assert_eq!(passed_through(answers(None), false), expected);
+        // Over a stream of events, where carriage returns end lines, and only ids of ours are answers.
+        let plain: Vec<String> = answers(Some("7")).iter().map(|answer| answer.replace('\r', "")).collect();
+        let expected: Vec<String> = plain.iter().map(|answer| answer.replace('\n', " ")).collect();
+        prop_assert_eq!(passed_through(plain, true), expected);
+    }
 }

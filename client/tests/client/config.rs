@@ -126,14 +126,21 @@ fn every_bad_file_gives_its_message() {
         (server(""), "servers[0]: a server needs a `command` or a `url`"),
         (server("transport: stdio, url: 'http://a/b'"), "servers[0]: a program needs a `command`"),
         (server("transport: http"), "servers[0]: a server on the web needs a `url`"),
-        (server("transport: pigeon, url: a"), "servers[0].transport: `pigeon` is none of `stdio`, `http`"),
+        (
+            server("transport: pigeon, url: a"),
+            "servers[0].transport: `pigeon` is none of `stdio`, `http`, `websocket`",
+        ),
         (
             server("type: sse, url: 'http://a/b'"),
             "servers[0].type: the transport `sse` of 2024 is not supported; ask for the server's `http` address",
         ),
         (
-            server("url: 'ws://a/b'"),
-            "servers[0].type: `websocket` is not part of this build; use the server's `http` address",
+            server("transport: websocket, url: 'http://a/b'"),
+            if cfg!(feature = "websocket") {
+                "servers[0].url: `http://a/b` is not an address that begins with wss:// or ws://"
+            } else {
+                "servers[0].transport: `websocket` is not part of this build; use the server's `http` address"
+            },
         ),
         (
             server("url: 'ftp://a/b'"),

@@ -13,3 +13,5 @@ mod children;
 mod config;
 mod manager;
 mod support;
+#[cfg(feature = "websocket")]
+mod websocket;

@@ -55,12 +55,13 @@ pub fn run(arguments: &PreviewArguments, report: Report) -> anyhow::Result<Statu
         // The program that reads the address may stop the server at once.
         let stop = door::local::stop_requested();
         let asks_for_tokens = !config.tokens.is_empty();
-        let (page, mcp) = addresses(&running.url());
+        let url = running.url();
+        let (page, mcp) = addresses(&url);
         report.data(&format!("{page}\n{mcp}\n"))?;
         if arguments.open && !open(page) {
             report.remark(&talk::not_opened(page));
         }
-        server::write_connection_help(&mut std::io::stderr(), &running.url(), asks_for_tokens, None)?;
+        server::write_connection_help(&mut std::io::stderr(), mcp, asks_for_tokens, None)?;
         let watching = arguments.watch.then(|| tokio::spawn(preview.watch(seen, running.state())));
         running.serve(stop).await;
         if let Some(watching) = watching {

@@ -11,6 +11,7 @@ TITLES = {
     "ranking-1-guarded": "ranking behind token, rates and origin",
     "picture-304": "picture that the client has",
     "resource": "resources/read of an entry",
+    "bridge": "small call through wakashu bridge",
 }
 
 

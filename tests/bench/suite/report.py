@@ -1,6 +1,6 @@
 """Turns the figures into docs/benchmarks.md and its charts."""
 
-from . import chart, cold, instructions, pages, warm
+from . import bridge, chart, cold, instructions, pages, warm
 
 PEER_TITLES = {
     "node-original": "Node, Express, official SDK, files read per call",
@@ -190,6 +190,26 @@ def bucket_section(figures):
     return text
 
 
+def bridge_section(figures):
+    floor = figures["rows"]["copier"]
+    text = ("A host that starts a program and speaks lines, one call at a time; the program asks a server of this machine, without TLS. "
+            "CPU is of the program and all it started. The byte copier reads lines and HTTP with Rust's standard library and knows "
+            "nothing else. The small call is `index_status`, the large answer a ranking with three pictures.\n\n")
+    return text + table(
+        ["", "small call, CPU µs", "× copier", "820 KB, CPU µs", "× copier", "start ms", "MiB"],
+        [[bridge.TITLES[name], number(row["small_us"]), number(row["small_us"] / floor["small_us"], 2), number(row["large_us"], 0),
+          number(row["large_us"] / floor["large_us"], 2), number(row["start_ms"]), number(row["memory_mib"])]
+         for name, row in figures["rows"].items()])
+
+
+def bridge_chart(figures):
+    kinds = {"copier": "floor", "wakashu": "ours", "gateway": "ours"}
+    groups = [(title, [bar(name, row[key], f"{row[key]:,.0f} µs", kinds.get(name, "peer"))
+                       for name, row in figures["rows"].items()])
+              for key, title in (("small_us", "small call"), ("large_us", "answer of 820 KB"))]
+    return chart.bars("CPU time of a call through a bridge", "one call at a time; logarithmic; shorter is better", groups, True)
+
+
 def indexer_section(figures):
     text = table(["build", "s", "CPU s", "pictures/s", "MB/s", "peak MiB"],
                  [[row["what"], number(row["seconds"], 2), number(row["cpu_seconds"], 1),
@@ -261,6 +281,7 @@ SECTIONS = [
     ("memory", "Memory", memory_section, None),
     ("cold", "Start on Lambda", cold_section, cold_chart),
     ("bucket", "First answer from a bucket", bucket_section, None),
+    ("bridge", "Bridge from stdio to HTTP", bridge_section, bridge_chart),
     ("indexer", "Indexer", indexer_section, None),
     ("export", "The exported folder", export_section, None),
     ("instructions", "Instructions", instructions_section, None),

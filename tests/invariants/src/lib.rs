@@ -14,6 +14,7 @@
 
 mod archive;
 mod attack;
+mod client;
 mod date;
 mod picture;
 mod rank;
@@ -25,6 +26,7 @@ mod text_data;
 
 pub use archive::{archive, sample};
 pub use attack::{Attack, Reach, attacks};
+pub use client::{configuration, splice, sse};
 pub use date::date;
 pub use picture::{let_codecs_panic, picture};
 pub use rank::rank;
@@ -38,7 +40,7 @@ pub use text_data::text_data;
 pub type Invariant = fn(&[u8]);
 
 /// The functions by the names of their fuzz targets and corpora.
-pub const ALL: [(&str, Invariant); 8] = [
+pub const ALL: [(&str, Invariant); 11] = [
     ("archive", archive),
     ("served", served),
     ("rpc", rpc),
@@ -47,4 +49,7 @@ pub const ALL: [(&str, Invariant); 8] = [
     ("search", search),
     ("picture", picture),
     ("text_data", text_data),
+    ("sse", sse),
+    ("splice", splice),
+    ("configuration", configuration),
 ];

@@ -37,6 +37,14 @@ async fn over_stdio(lifecycle: ClientLifecycleMode) -> Client {
     ClientConfig::default().serve_with_lifecycle(transport, lifecycle).await.expect("the client connects")
 }
 
+/// Through `wakashu bridge`, whose host is this client.
+async fn over_bridge(server: &Server, lifecycle: ClientLifecycleMode) -> Client {
+    let mut command = tokio::process::Command::new(program("wakashu"));
+    command.args(["bridge", server.url()]);
+    let transport = TokioChildProcess::new(command).expect("the process starts");
+    ClientConfig::default().serve_with_lifecycle(transport, lifecycle).await.expect("the client connects")
+}
+
 fn object(value: &Value) -> JsonObject {
     value.as_object().unwrap().clone()
 }
@@ -193,6 +201,17 @@ async fn a_client_that_probes_ends_up_modern_over_http() {
     let client = over_http(&server, auto()).await;
     use_everything(&client, true).await;
     client.cancel().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_of_every_era_use_everything_through_a_bridge() {
+    let server = Server::serve(sample());
+    for (lifecycle, is_modern) in [(modern(), true), (ClientLifecycleMode::Initialize, false), (auto(), true)]
+    {
+        let client = over_bridge(&server, lifecycle).await;
+        use_everything(&client, is_modern).await;
+        client.cancel().await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,6 +10,7 @@
 mod acceptance;
 mod attacks;
 mod bounds;
+mod bridge;
 mod broken_clients;
 mod budget;
 mod changes;

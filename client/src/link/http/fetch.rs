@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, Request};
 use http_body_util::{BodyExt as _, Full};
 use tokio::time::timeout;
 
-use super::{MOST_REDIRECTS, build_client, check_encoding, read_address, redirected, unreachable};
+use super::{MOST_REDIRECTS, SCHEMES, build_client, check_encoding, read_address, redirected, unreachable};
 use crate::error::{Error, ErrorCode, Result};
 
 /// What an address gave.
@@ -30,7 +30,7 @@ pub async fn fetch(address: &str, headers: &HeaderMap, limit: usize, patience: D
 }
 
 async fn fetch_all(address: &str, headers: &HeaderMap, limit: usize) -> Result<Fetched> {
-    let mut uri = read_address(address)?;
+    let mut uri = read_address(address, SCHEMES)?;
     let client = build_client(uri.scheme_str() == Some("https"))?;
     for _ in 0..=MOST_REDIRECTS {
         let mut request = Request::new(Full::<Bytes>::default());

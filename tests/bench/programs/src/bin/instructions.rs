@@ -5,14 +5,18 @@
 #![expect(clippy::print_stderr, reason = "a measuring program")]
 
 use std::error::Error;
-use std::net::{IpAddr, Ipv4Addr};
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
-use hyper::header::{ETAG, HeaderValue};
+use hyper::header::{ETAG, HeaderMap, HeaderValue};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use wakashu_bench::{Shape, write_archive};
+use wakashu_client::bridge::Bridge;
+use wakashu_client::link::http::HttpLink;
 use wakashu_function::app::state_of;
 use wakashu_function::{Access, App, Arrival, Token};
 
@@ -82,10 +86,56 @@ impl Case {
     }
 }
 
+/// Calls through a bridge, one after the other, to a server in a thread of this process that does next to nothing.
+fn bridge(count: usize) -> Result<(), Box<dyn Error>> {
+    const CALL: &[u8] =
+        br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"index_status","arguments":{}}}"#;
+    let answer = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{}"}}]}}}}"#,
+        "a".repeat(400)
+    );
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{answer}",
+        answer.len()
+    );
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let address = format!("http://{}/mcp", listener.local_addr()?);
+    std::thread::spawn(move || -> std::io::Result<()> {
+        let (mut stream, _) = listener.accept()?;
+        let mut request = vec![0; 16 << 10];
+        // A request of this size arrives in one piece.
+        while stream.read(&mut request)? > 0 {
+            stream.write_all(answer.as_bytes())?;
+        }
+        Ok(())
+    });
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+        let bridge = Bridge::new();
+        let link = HttpLink::new(&address, HeaderMap::new(), bridge.inbox())?;
+        let (host, ours) = tokio::io::duplex(64 << 10);
+        let (read, write) = tokio::io::split(ours);
+        let bridging = tokio::spawn(bridge.run(Arc::new(link), read, write));
+        let (read, mut write) = tokio::io::split(host);
+        let mut lines = BufReader::new(read).lines();
+        for _ in 0..count {
+            write.write_all(CALL).await?;
+            write.write_all(b"\n").await?;
+            lines.next_line().await?;
+        }
+        write.shutdown().await?;
+        bridging.await??;
+        eprintln!("bridge: {count} calls");
+        Ok(())
+    })
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let name = arguments.get(1).map_or("tools-list", String::as_str);
     let count: usize = arguments.get(2).and_then(|count| count.parse().ok()).unwrap_or(100);
+    if name == "bridge" {
+        return bridge(count);
+    }
     let case = Case::find(name);
     let folder = tempfile::tempdir()?;
     let archive = folder.path().join("instructions.wakashu");
