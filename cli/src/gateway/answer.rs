@@ -93,9 +93,15 @@ impl Front {
             said.insert("serverInfo".to_owned(), info());
         }
         let changes = json!({"listChanged": true});
+        // Those of collections never change; those of a server that is not there yet will.
+        let may_change = self.upstreams.iter().any(|upstream| match upstream.state() {
+            State::Up(lists) => lists.prompts_change,
+            State::Starting | State::Down(..) => true,
+        });
+        let prompts = if may_change { changes.clone() } else { json!({}) };
         said.insert(
             "capabilities".to_owned(),
-            json!({"tools": changes, "resources": changes, "prompts": changes, "completions": {}}),
+            json!({"tools": changes, "resources": changes, "prompts": prompts, "completions": {}}),
         );
         let names: Vec<&str> = self.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
         let mut instructions = format!(
