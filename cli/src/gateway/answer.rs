@@ -21,7 +21,7 @@ use super::rewrite::{members, replace, span};
 use super::upstream::State;
 
 /// How long a list waits for servers that are still starting.
-const STARTING: Duration = Duration::from_secs(3);
+const STARTING: Duration = Duration::from_secs(5);
 /// How many entries a page of a list has.
 const PAGE: usize = 1000;
 /// How long clients may keep lists, in milliseconds.
