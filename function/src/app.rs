@@ -111,7 +111,7 @@ impl For {
             app.core.metrics = config.metrics.then(|| Arc::new(metrics()));
         }
         app.core.desk = config.desk();
-        App { follows_host, ..app }
+        App { follows_host, bundle: config.bundle_url.clone(), ..app }
     }
 }
 
@@ -169,7 +169,7 @@ impl Server {
     pub fn url(&self) -> String {
         let (address, hosts) = (self.address.ip(), &self.config.allowed_hosts);
         let name = match address {
-            // Whoever listens everywhere is also reached here.
+            // A server that listens on all addresses is also reached on loopback.
             IpAddr::V4(any) if any.is_unspecified() => Ipv4Addr::LOCALHOST.to_string(),
             IpAddr::V6(any) if any.is_unspecified() => host_of(Ipv6Addr::LOCALHOST.into()),
             other if local::is_local(self.address) || hosts.contains(&host_of(other)) => host_of(other),

@@ -211,7 +211,7 @@ impl<'a> Exchange<'a> {
         let mut done = desk.run(wants, pin!(owed.work(self))).await;
         if self.reading.as_ref().is_some_and(Reading::is_gone) {
             done = Box::pin(async {
-                self.core.state.refresh().await;
+                self.core.state.refresh_past_caches().await;
                 self.served = self.core.state.current();
                 self.reading = self.served.index().cloned().map(Reading::new);
                 desk.run(wants, pin!(owed.work(self))).await

@@ -4,7 +4,7 @@ mod completion;
 pub(crate) mod error;
 pub(crate) mod lists;
 mod methods;
-mod prompts;
+pub(crate) mod prompts;
 mod resources;
 pub(crate) mod subscriptions;
 

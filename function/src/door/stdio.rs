@@ -302,7 +302,7 @@ async fn write_all(
     Ok(())
 }
 
-/// Reads up to the next line end. Of a line that is too long nothing is kept.
+/// Reads up to the next line end. A line that is too long is dropped.
 async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<Line> {
     let mut line = Vec::new();
     let mut too_long = false;

@@ -2,6 +2,8 @@
 
 use std::time::SystemTime;
 
+use http::header::{ACCEPT, VARY};
+use http::{HeaderMap, HeaderValue};
 use wakashu_storage::Timestamp;
 
 use crate::exchange::Exchange;
@@ -43,6 +45,32 @@ pub(super) fn answer(x: &Exchange<'_>, unready: u16) -> Reply {
     Reply::json(if reason.is_none() { 200 } else { unready }, out)
 }
 
+/// Answers at `/`, where browsers are answered otherwise.
+pub(super) fn answer_at_the_front(x: &Exchange<'_>) -> Reply {
+    answer(x, 200).with(VARY, HeaderValue::from_static("Accept"))
+}
+
+/// Tells whether a client would rather have a page: browsers name HTML, programs do not.
+pub(super) fn is_for_a_browser(headers: &HeaderMap) -> bool {
+    let wish = |media: &str| {
+        let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        let mut ranges = values.flat_map(|value| value.split(',')).filter_map(|range| {
+            let (essence, parameters) = range.split_once(';').unwrap_or((range, ""));
+            essence.trim().eq_ignore_ascii_case(media).then(|| weight(parameters))
+        });
+        ranges.next().unwrap_or(0.0)
+    };
+    let html = wish("text/html");
+    html > 0.0 && html >= wish("application/json")
+}
+
+/// Returns how much a media type is wished for, by its parameters.
+fn weight(parameters: &str) -> f32 {
+    let mut pairs = parameters.split(';').filter_map(|pair| pair.split_once('='));
+    let weight = pairs.find(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
+    weight.map_or(1.0, |(_, weight)| weight.trim().parse().unwrap_or(0.0))
+}
+
 /// Answers for a gateway: how the servers are that it passes requests on to.
 fn of_gateway(x: &Exchange<'_>, gateway: &dyn Gateway, unready: u16) -> Reply {
     let (is_ready, servers) = gateway.health();
@@ -56,4 +84,31 @@ fn of_gateway(x: &Exchange<'_>, gateway: &dyn Gateway, unready: u16) -> Reply {
         field!(out, "servers").value(&servers);
     });
     Reply::json(if is_ready { 200 } else { unready }, out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn browsers_get_a_page_and_programs_do_not() {
+        let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8";
+        for (accept, expected) in [
+            (&[][..], false),
+            (&["*/*"], false),
+            (&["application/json"], false),
+            (&["application/json, text/event-stream"], false),
+            (&[browser], true),
+            (&["TEXT/HTML ; charset=utf-8"], true),
+            (&["text/*"], false),
+            (&["text/html;q=0"], false),
+            (&["text/html;q=many"], false),
+            (&["application/json, text/html;q=0.5"], false),
+            (&["application/json;q=0.5, text/html;q=0.5"], true),
+            (&["application/json;q=0.5", "text/html"], true),
+        ] {
+            let headers = accept.iter().map(|value| (ACCEPT, HeaderValue::from_static(value))).collect();
+            assert_eq!(is_for_a_browser(&headers), expected, "{accept:?}");
+        }
+    }
 }
