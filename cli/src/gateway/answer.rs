@@ -21,7 +21,7 @@ use super::rewrite::{members, replace, span};
 use super::upstream::State;
 
 /// How long a list waits for servers that are still starting.
-const STARTING: Duration = Duration::from_secs(3);
+const STARTING: Duration = Duration::from_secs(5);
 /// How many entries a page of a list has.
 const PAGE: usize = 1000;
 /// How long clients may keep lists, in milliseconds.
@@ -93,9 +93,15 @@ impl Front {
             said.insert("serverInfo".to_owned(), info());
         }
         let changes = json!({"listChanged": true});
+        // Those of collections never change; those of a server that is not there yet will.
+        let may_change = self.upstreams.iter().any(|upstream| match upstream.state() {
+            State::Up(lists) => lists.prompts_change,
+            State::Starting | State::Down(..) => true,
+        });
+        let prompts = if may_change { changes.clone() } else { json!({}) };
         said.insert(
             "capabilities".to_owned(),
-            json!({"tools": changes, "resources": changes, "prompts": changes, "completions": {}}),
+            json!({"tools": changes, "resources": changes, "prompts": prompts, "completions": {}}),
         );
         let names: Vec<&str> = self.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
         let mut instructions = format!(

@@ -43,6 +43,8 @@ pub(super) struct Lists {
     /// The name it gives itself: what kind of server it is.
     pub(super) kind: String,
     pub(super) title: String,
+    /// Whether it tells of changed prompts.
+    pub(super) prompts_change: bool,
     pub(super) tools: Vec<Box<RawValue>>,
     pub(super) prompts: Vec<Box<RawValue>>,
     pub(super) resources: Vec<Box<RawValue>>,
@@ -124,7 +126,8 @@ impl Upstream {
 async fn read_lists(manager: &Manager, server: &Arc<Server>) -> Result<Lists> {
     let agreed = server.connect().await?;
     let said = |what: &str| agreed.info.get(what).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let mut lists = Lists { kind: said("name"), title: said("title"), ..Lists::default() };
+    let prompts_change = agreed.capabilities.pointer("/prompts/listChanged") == Some(&Value::Bool(true));
+    let mut lists = Lists { kind: said("name"), title: said("title"), prompts_change, ..Lists::default() };
     for (capability, method, field, entries) in [
         ("tools", "tools/list", "tools", &mut lists.tools),
         ("prompts", "prompts/list", "prompts", &mut lists.prompts),

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::{Duration, Instant};
 
-use http::HeaderMap;
+use http::header::ACCEPT;
+use http::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 use wakashu_client::error::{Error, ErrorCode};
 use wakashu_client::link::http::fetch::{Fetched, fetch};
@@ -333,7 +334,8 @@ impl Server<'_> {
         }
         check_fetched(&root, &first)?;
         let html = String::from_utf8_lossy(&first.body).into_owned();
-        if !html.contains(&self.fact("title")) {
+        let title = self.fact("title").replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        if !html.contains(&title) {
             return Err(Wrong::Finding(format!("`{root}` does not name the collection")));
         }
         let linked = links::in_page(&html, &root);
@@ -386,8 +388,10 @@ impl Server<'_> {
     /// Fetches an address; secrets are for the server's own origin alone.
     async fn fetch(&self, address: &str) -> Result<Fetched, Wrong> {
         let none = HeaderMap::new();
-        let headers = if self.is_foreign(address) { &none } else { self.asked.headers };
-        Ok(fetch(address, headers, MOST_FETCHED, PATIENCE).await?)
+        let mut headers = if self.is_foreign(address) { none } else { self.asked.headers.clone() };
+        // As browsers ask: others are shown the state at the first page's address.
+        headers.insert(ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.8"));
+        Ok(fetch(address, &headers, MOST_FETCHED, PATIENCE).await?)
     }
 }
 

@@ -250,6 +250,13 @@ async fn many_servers_are_one_over_stdio_in_both_eras() {
 async fn many_servers_are_one_over_http_in_both_eras() {
     let setup = Setup::of_many();
     let gateway = Http::start(&setup, &[]);
+    // On a busy machine that may take longer than a list waits.
+    wait_until("all are there", || {
+        let servers = gateway.send(&HttpRequest::new("GET", "/health")).1["servers"].clone();
+        let up =
+            ["web", "local", "upgraded", LONG].into_iter().filter(|name| servers[*name]["state"] == "up");
+        up.count() == 4
+    });
     for lifecycle in [newest(), ClientLifecycleMode::Initialize] {
         let client = over_http(&gateway, lifecycle).await;
         use_everything(&client).await;
