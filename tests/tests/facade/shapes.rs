@@ -44,7 +44,7 @@ fn checked(server: &Server, tool: &str, arguments: &Value) -> Value {
 #[test]
 fn the_data_of_every_tool_has_the_shape_its_schema_states() {
     let (server, _collection) = serve(&[]);
-    for (tool, arguments) in [
+    let asked = [
         ("index_status", json!({})),
         ("list_rounds", json!({})),
         ("list_rounds", json!({ "limit": 1 })),
@@ -57,8 +57,17 @@ fn the_data_of_every_tool_has_the_shape_its_schema_states() {
         ("search_poems", json!({ "query": "よみ" })),
         ("search_poems", json!({ "query": "account:poet" })),
         ("search_poems", json!({ "query": "どこにもない" })),
-    ] {
-        checked(&server, tool, &arguments);
+    ];
+    for (tool, arguments) in &asked {
+        checked(&server, tool, arguments);
+    }
+    let listed = server.get("/v1/tools").json();
+    for tool in listed["tools"].as_array().unwrap() {
+        assert!(
+            asked.iter().any(|(name, _)| tool["name"] == *name),
+            "no answer of {} was looked at",
+            tool["name"]
+        );
     }
     let nothing = Server::serve_with(None, &[]);
     let status = checked(&nothing, "index_status", &json!({}));
