@@ -225,15 +225,13 @@ impl<'a> Site<'a> {
         let tail = file.read_blocking(Span { offset: file.length() - length, length })?;
         Ok(PointerOpening::of(&self.source.archive, &tail))
     }
-
 }
 
 /// Returns style and script.
 fn assets() -> impl Iterator<Item = LookupFile> {
-    ASSETS.iter().map(|asset| LookupFile {
-        path: Address::Asset(&asset.name).file(),
-        body: asset.body.to_owned(),
-    })
+    ASSETS
+        .iter()
+        .map(|asset| LookupFile { path: Address::Asset(&asset.name).file(), body: asset.body.to_owned() })
 }
 
 /// Returns what the search loads.

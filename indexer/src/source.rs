@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use wakashu_archive::{
-    Archive, ArchiveError, ArchivedChunk, ArchivedRendition, Column, ColumnName, ContentHash, Damage, PageView, Part, Reference, Span, TAIL_BYTES,
-    decode_picture,
+    Archive, ArchiveError, ArchivedChunk, ArchivedRendition, Column, ColumnName, ContentHash, Damage,
+    PageView, Part, Reference, Span, TAIL_BYTES, decode_picture,
 };
 use wakashu_storage::{
     Fetched, LocalFile, Location, Object, OpenError, POINTER_KEY, Pointer, StorageError, Timestamp,

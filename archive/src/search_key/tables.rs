@@ -17,7 +17,9 @@ pub fn folding_tables() -> String {
     let old: String = old_forms::pairs().flat_map(|(old, modern)| [old, modern]).collect();
     let voiced: String = kana().filter(|kana| is_voiced(*kana)).collect();
     let mut out = format!("{{\"version\":{KEYS_VERSION},\"most\":{MAX_KEY_BYTES}");
-    for (name, text) in [("old", old.as_str()), ("unvoiced", UNVOICED), ("voiced", VOICED), ("marked", &voiced)] {
+    for (name, text) in
+        [("old", old.as_str()), ("unvoiced", UNVOICED), ("voiced", VOICED), ("marked", &voiced)]
+    {
         out.push_str(&format!(",\"{name}\":"));
         push_text(&mut out, text);
     }
@@ -74,7 +76,8 @@ mod tests {
         let tables = folding_tables();
         // は: at the start of a word, and inside it, where it is read わ.
         let ha = "[\"はばぱ\",\"\",\"はばぱゎわ\",\"\"]";
-        for part in ["戀恋", "\"わゎはばぱ\"", "\"あいうえお\"", "\"ignored\":[0,32,127,160,173,173,", ha] {
+        for part in ["戀恋", "\"わゎはばぱ\"", "\"あいうえお\"", "\"ignored\":[0,32,127,160,173,173,", ha]
+        {
             assert!(tables.contains(part), "{part}: {tables}");
         }
         assert!(ignored().any(|(first, last)| (first, last) == (0x2000, 0x200f)));

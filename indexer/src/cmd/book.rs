@@ -67,14 +67,20 @@ pub fn run(arguments: &BookArguments, report: Report) -> anyhow::Result<Status> 
 }
 
 /// Writes the book under its name, whole or not at all.
-fn bind(source: &Source, arguments: &BookArguments, report: &Report, bound: &mut Bound) -> anyhow::Result<()> {
+fn bind(
+    source: &Source,
+    arguments: &BookArguments,
+    report: &Report,
+    bound: &mut Bound,
+) -> anyhow::Result<()> {
     let rounds = chosen(source, &arguments.round)?;
     let doing = || format!("could not write `{}`", printable_path(&arguments.output));
     let file = TemporaryFile::create_in(folder_of(&arguments.output)).with_context(doing)?;
     let collection = Collection::new(source.archive.clone());
     let cover = cover(source, &rounds)?;
     let out = BufWriter::with_capacity(1 << 20, file);
-    let mut book = Book::begin(out, &collection, &modified(source, &rounds)?, cover.as_ref().map(Print::picture))?;
+    let mut book =
+        Book::begin(out, &collection, &modified(source, &rounds)?, cover.as_ref().map(Print::picture))?;
     let poems = rounds.iter().map(|round| round.entries.to_native() as usize).sum();
     let mut progress = report.progress("poems", poems);
     for round in &rounds {

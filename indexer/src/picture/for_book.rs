@@ -58,11 +58,17 @@ mod tests {
     #[test]
     fn what_is_transparent_is_white_and_what_readers_know_stays() {
         let mut webp = Cursor::new(Vec::new());
-        let half = RgbaImage::from_fn(32, 32, |x, _| if x < 16 { Rgba([200, 0, 0, 255]) } else { Rgba([0, 0, 0, 0]) });
+        let half =
+            RgbaImage::from_fn(
+                32,
+                32,
+                |x, _| if x < 16 { Rgba([200, 0, 0, 255]) } else { Rgba([0, 0, 0, 0]) },
+            );
         half.write_to(&mut webp, ImageFormat::WebP).unwrap();
         let printed = for_book(webp.into_inner(), MediaType::Webp).unwrap();
         assert_eq!(printed.media_type, MediaType::Jpeg);
-        let read = image::load_from_memory_with_format(&printed.bytes, ImageFormat::Jpeg).unwrap().into_rgb8();
+        let read =
+            image::load_from_memory_with_format(&printed.bytes, ImageFormat::Jpeg).unwrap().into_rgb8();
         let [red, white] = [(4, 16), (28, 16)].map(|(x, y)| read.get_pixel(x, y).0);
         assert!(red[0] > 180 && red[1] < 30 && white.iter().all(|colour| *colour > 245), "{red:?} {white:?}");
         let png = b"any bytes".to_vec();

@@ -74,7 +74,6 @@ pub(crate) fn nothing_before(place: &str) -> Remark {
     )
 }
 
-
 pub(crate) fn poems_in_book(rounds: usize, poems: usize, pictures: usize) -> Remark {
     Remark::new(
         format!("{rounds} rounds, {poems} poems, {pictures} pictures"),

@@ -110,11 +110,22 @@ fn the_sample_becomes_a_site_and_a_store() {
     assert_eq!((run.code, run.stdout.as_str()), (0, "site/index.html\n"), "{}", run.stderr);
     let site = files(&place.path().join("site"));
     assert_eq!(dead_links(&site), Vec::<String>::new());
-    for name in [".nojekyll", "404.html", "index.html", "feed.xml", "robots.txt", "current.json", "rounds/第1回/1/index.html"] {
+    for name in [
+        ".nojekyll",
+        "404.html",
+        "index.html",
+        "feed.xml",
+        "robots.txt",
+        "current.json",
+        "rounds/第1回/1/index.html",
+    ] {
         assert!(site.contains_key(name), "{name}: {:?}", site.keys());
     }
     let poem = String::from_utf8_lossy(&site["rounds/第1回/1/index.html"]);
-    assert!(poem.contains("<meta property=\"og:image\" content=\"https://example.org/waka/pictures/"), "{poem}");
+    assert!(
+        poem.contains("<meta property=\"og:image\" content=\"https://example.org/waka/pictures/"),
+        "{poem}"
+    );
     assert!(String::from_utf8_lossy(&site["404.html"]).contains("href=\"/waka/assets/style-"));
 
     // It is a store: verbs that read one read it, and it can be exported from.
@@ -184,7 +195,11 @@ fn the_same_collection_makes_the_same_bytes() {
     let pointer: serde_json::Value = serde_json::from_slice(&one["current.json"]).unwrap();
     assert_eq!(pointer["published_at"], "2023-11-14T22:13:20Z");
     let feed = String::from_utf8_lossy(&one["feed.xml"]);
-    assert!(feed.contains("urn:uuid:") && feed.contains("2025-05-31T00:00:00Z") && feed.contains("2023-11-14T22:13:20Z"));
+    assert!(
+        feed.contains("urn:uuid:")
+            && feed.contains("2025-05-31T00:00:00Z")
+            && feed.contains("2023-11-14T22:13:20Z")
+    );
 
     let mut command = place.command(["export", "wakashu_dir", "-o", "three"]);
     command.env("SOURCE_DATE_EPOCH", "yesterday");
@@ -201,7 +216,12 @@ fn a_folder_of_others_is_refused_before_anything_is_written() {
     fs::write(folder.join("index.html"), "my page").unwrap();
     let run = export(&place, &["wakashu_dir", "-o", "www"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    assert!(run.stderr.contains("`www` already has 1 of the site's names") && run.stderr.contains("hint: name a folder"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("`www` already has 1 of the site's names")
+            && run.stderr.contains("hint: name a folder"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no trace is left");
     // A store is one, too.
     assert_eq!(place.run(["publish", "wakashu_dir", "store", "--no-cache"]).code, 0);
@@ -236,15 +256,23 @@ fn what_readers_of_the_live_site_hold_is_carried_over() {
 
     let nothing = export(&place, &["wakashu_dir", "-o", "first", "--previous", "not-there-yet"]);
     assert_eq!(nothing.code, 0, "{}", nothing.stderr);
-    assert!(nothing.stderr.contains("nothing is there yet to carry over: not-there-yet"), "{}", nothing.stderr);
-    let unreachable = export(&place, &["wakashu_dir", "-o", "other", "--previous", "http://127.0.0.1:1/site"]);
+    assert!(
+        nothing.stderr.contains("nothing is there yet to carry over: not-there-yet"),
+        "{}",
+        nothing.stderr
+    );
+    let unreachable =
+        export(&place, &["wakashu_dir", "-o", "other", "--previous", "http://127.0.0.1:1/site"]);
     assert_eq!(unreachable.code, 2, "{}", unreachable.stderr);
     assert!(!place.path().join("other/current.json").exists());
 
     exported(&place, &["wakashu_dir", "-o", "two", "--previous", "one"]);
     let two = files(&place.path().join("two"));
-    let kept = |prefix: &str| one.keys().filter(|name| name.starts_with(prefix)).all(|name| two.get(name) == one.get(name));
-    let by_content: Vec<_> = one.keys().filter(|name| name.starts_with("search/") && !name.ends_with(".html")).collect();
+    let kept = |prefix: &str| {
+        one.keys().filter(|name| name.starts_with(prefix)).all(|name| two.get(name) == one.get(name))
+    };
+    let by_content: Vec<_> =
+        one.keys().filter(|name| name.starts_with("search/") && !name.ends_with(".html")).collect();
     assert!(kept("archives/") && kept("pictures/") && kept("assets/"));
     assert!(by_content.iter().all(|name| two.contains_key(*name)), "{by_content:?}");
     assert!(!two.contains_key("rounds/番外編/index.html"));
@@ -262,7 +290,8 @@ fn what_readers_of_the_live_site_hold_is_carried_over() {
         assert_eq!(dead_links(&site), Vec::<String>::new());
     }
     // What the host has lost is told, and not promised.
-    let lost: Vec<PathBuf> = fs::read_dir(place.path().join("two/archives")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let lost: Vec<PathBuf> =
+        fs::read_dir(place.path().join("two/archives")).unwrap().map(|entry| entry.unwrap().path()).collect();
     for archive in lost {
         fs::remove_file(archive).unwrap();
     }
@@ -280,10 +309,15 @@ fn titles_that_no_disk_holds_have_names_on_every_disk() {
     exported(&place, &["wakashu_dir", "-o", "site"]);
     let site = files(&place.path().join("site"));
     assert_eq!(dead_links(&site), Vec::<String>::new());
-    let mut folders: Vec<String> =
-        fs::read_dir(place.path().join("site/rounds")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut folders: Vec<String> = fs::read_dir(place.path().join("site/rounds"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     assert_eq!(folders.len(), 6);
-    assert!(folders.iter().all(|name| name.len() <= 96 && !name.contains([' ', '?', '#', '%', ':'])), "{folders:?}");
+    assert!(
+        folders.iter().all(|name| name.len() <= 96 && !name.contains([' ', '?', '#', '%', ':'])),
+        "{folders:?}"
+    );
     for name in &mut folders {
         *name = name.to_lowercase();
     }

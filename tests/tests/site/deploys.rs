@@ -37,13 +37,15 @@ fn archive(deploy: usize, folder: &Path) -> PathBuf {
 /// Returns what the pages of a folder load: everything they name but pages.
 fn loaded_by_pages(folder: &Path) -> BTreeSet<String> {
     let mut loaded = BTreeSet::new();
-    for page in ["index.html", "rounds/第1回/index.html", "rounds/第1回/7/index.html", "search/index.html"] {
+    for page in ["index.html", "rounds/第1回/index.html", "rounds/第1回/7/index.html", "search/index.html"]
+    {
         let text = std::fs::read_to_string(folder.join(page)).unwrap();
         for attribute in ["src=\"", "href=\"", "srcset=\"", "data-index=\""] {
             for link in text.split(attribute).skip(1).filter_map(|rest| rest.split('"').next()) {
                 for target in link.split(", ").filter_map(|part| part.split(' ').next()) {
                     let target = target.trim_start_matches("../");
-                    if ["assets/", "pictures/", "search/index-"].iter().any(|start| target.starts_with(start)) {
+                    if ["assets/", "pictures/", "search/index-"].iter().any(|start| target.starts_with(start))
+                    {
                         loaded.insert(target.to_owned());
                     }
                 }
@@ -78,7 +80,11 @@ fn ten_deploys_under_ten_readers_lose_nothing_and_never_step_back() {
         super::export_at(&moment, &archive, &folder(deploy), &["--previous", previous.to_str().unwrap()]);
         if deploy > 0 {
             for path in loaded_by_pages(&previous) {
-                assert!(folder(deploy).join(&path).is_file(), "a page of deploy {} misses {path}", deploy - 1);
+                assert!(
+                    folder(deploy).join(&path).is_file(),
+                    "a page of deploy {} misses {path}",
+                    deploy - 1
+                );
             }
         }
     }
@@ -106,10 +112,16 @@ fn ten_deploys_under_ten_readers_lose_nothing_and_never_step_back() {
                         }
                         let asked = json!({ "round_title": "1", "rank": number });
                         let reply = server.send(&call("get_poem", &asked));
-                        assert!(!reply.is_tool_error(), "reader {reader} after {newest}: {}{}", reply.text(), server.log());
+                        assert!(
+                            !reply.is_tool_error(),
+                            "reader {reader} after {newest}: {}{}",
+                            reply.text(),
+                            server.log()
+                        );
                         let text = reply.text();
-                        let version: usize =
-                            (0..=DEPLOYS).find(|one| text.contains(&format!("\n{one}版目の歌{number}\n"))).unwrap_or_else(|| panic!("{text}"));
+                        let version: usize = (0..=DEPLOYS)
+                            .find(|one| text.contains(&format!("\n{one}版目の歌{number}\n")))
+                            .unwrap_or_else(|| panic!("{text}"));
                         assert!(version >= newest, "reader {reader} went from {newest} back to {version}");
                         assert_eq!(reply.pictures().len(), 1);
                         newest = version;

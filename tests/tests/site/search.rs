@@ -25,13 +25,107 @@ impl Dice {
 }
 
 const PIECES: &[&str] = &[
-    "さくら", "サクラ", "ｻｸﾗ", "櫻", "桜", "花の色は", "うつりにけりな", "いたづらに", "わがみよにふる", "ながめせしまに", "こゝろ",
-    "かゞみ", "いよ〱", "ちり〲", "人々", "てふ", "ちょう", "けふ", "きょう", "あふさか", "おうさか", "むめ", "うめ", "くれなゐ", "くれない",
-    "をみなへし", "おほえやま", "もみぢば", "もみじ", "みづ", "みず", "いづみ", "くわんのん", "かんのん", "たふとし", "まうす", "やうやく",
-    "戀", "恋", "瀧", "滝", "㌔", "①", "㈱", "ＡＢＣ", "abc", "É", "e\u{301}", "か\u{3099}", "は\u{309a}", "ゔ", "ヴ", "🌸", "👩‍💻", "𠮟る",
-    "𩸽", "\n", "　", " ", "\r\n", "ー", "、", "「月」", "がぎ", "ばび", "ぱ", "ん", "む", "う", "ふ", "は", "わ", "ゐ", "ゑ", "を", "っ",
-    "ゃ", "ょ", "ぜう", "でふ", "しう", "しゅう", "よう", "ろう", "さうらう", "あおい", "あふひ", "風", "山", "川", "の", "に", "も",
-    "\u{200b}", "葛\u{e0100}城", "ﬁ", "İ", "ß", "Σας", "½", "한글",
+    "さくら",
+    "サクラ",
+    "ｻｸﾗ",
+    "櫻",
+    "桜",
+    "花の色は",
+    "うつりにけりな",
+    "いたづらに",
+    "わがみよにふる",
+    "ながめせしまに",
+    "こゝろ",
+    "かゞみ",
+    "いよ〱",
+    "ちり〲",
+    "人々",
+    "てふ",
+    "ちょう",
+    "けふ",
+    "きょう",
+    "あふさか",
+    "おうさか",
+    "むめ",
+    "うめ",
+    "くれなゐ",
+    "くれない",
+    "をみなへし",
+    "おほえやま",
+    "もみぢば",
+    "もみじ",
+    "みづ",
+    "みず",
+    "いづみ",
+    "くわんのん",
+    "かんのん",
+    "たふとし",
+    "まうす",
+    "やうやく",
+    "戀",
+    "恋",
+    "瀧",
+    "滝",
+    "㌔",
+    "①",
+    "㈱",
+    "ＡＢＣ",
+    "abc",
+    "É",
+    "e\u{301}",
+    "か\u{3099}",
+    "は\u{309a}",
+    "ゔ",
+    "ヴ",
+    "🌸",
+    "👩‍💻",
+    "𠮟る",
+    "𩸽",
+    "\n",
+    "　",
+    " ",
+    "\r\n",
+    "ー",
+    "、",
+    "「月」",
+    "がぎ",
+    "ばび",
+    "ぱ",
+    "ん",
+    "む",
+    "う",
+    "ふ",
+    "は",
+    "わ",
+    "ゐ",
+    "ゑ",
+    "を",
+    "っ",
+    "ゃ",
+    "ょ",
+    "ぜう",
+    "でふ",
+    "しう",
+    "しゅう",
+    "よう",
+    "ろう",
+    "さうらう",
+    "あおい",
+    "あふひ",
+    "風",
+    "山",
+    "川",
+    "の",
+    "に",
+    "も",
+    "\u{200b}",
+    "葛\u{e0100}城",
+    "ﬁ",
+    "İ",
+    "ß",
+    "Σας",
+    "½",
+    "한글",
 ];
 
 fn text(dice: &mut Dice, most: usize) -> String {
@@ -58,14 +152,25 @@ fn queries(dice: &mut Dice, poems: &[String]) -> BTreeSet<String> {
         .collect();
     queries.extend(PIECES.iter().map(|piece| (*piece).to_owned()));
     queries.extend(
-        ["", " ", "round:第1回", "round:ない 花", "花 round:１", "花 ROUND：第一回", "account:\"a b\"", "の round:\"春 の部\"", "prompt: 花"]
-            .map(str::to_owned),
+        [
+            "",
+            " ",
+            "round:第1回",
+            "round:ない 花",
+            "花 round:１",
+            "花 ROUND：第一回",
+            "account:\"a b\"",
+            "の round:\"春 の部\"",
+            "prompt: 花",
+        ]
+        .map(str::to_owned),
     );
     while queries.len() < 1_400 {
         let poem: Vec<char> = dice.pick(poems).chars().collect();
         let from = dice.next(poem.len());
         let part: String = poem.iter().skip(from).take(1 + dice.next(6)).collect();
-        let prefix = *dice.pick(&["", "", "", "", "account:", "prompt:", "honka:", "round:第2回 ", "round:春の部 "]);
+        let prefix =
+            *dice.pick(&["", "", "", "", "account:", "prompt:", "honka:", "round:第2回 ", "round:春の部 "]);
         let second = if dice.next(4) == 0 { format!(" {}", dice.pick(PIECES)) } else { String::new() };
         queries.insert(format!("{prefix}{part}{second}"));
     }
@@ -90,7 +195,12 @@ fn asked(server: &Server, query: &str) -> Value {
 
 #[test]
 fn the_browser_finds_what_the_server_finds() {
-    if !Command::new("node").arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
+    if !Command::new("node")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+    {
         println!("skipped: there is no node");
         return;
     }
