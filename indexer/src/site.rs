@@ -213,6 +213,7 @@ impl<'a> Site<'a> {
             bytes: archive.trailer().total_length(),
             built_from: ContentHash::from(&archive.root().built_from),
             published_at: self.published_at,
+            // A site is a copy of what a store serves; what a version changed is counted where it is published.
             changes: None,
             note: None,
         }

@@ -37,7 +37,7 @@ pub(crate) struct Source {
 /// What was named, as a file; and what was found wrong with the collection it was built from.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    /// Nothing if the collection's problems stopped it.
+    /// `None` if problems of the collection stopped the build.
     pub(crate) file: Option<LocalFile>,
     pub(crate) published_at: Option<Timestamp>,
     pub(crate) problems: Vec<Problem>,

@@ -26,6 +26,7 @@ mod search;
 mod text;
 mod uuid;
 mod view;
+mod zip;
 
 pub use address::{Address, LinkStyle, Place, picture_file};
 pub use assets::{ASSETS, Asset, asset};
@@ -40,6 +41,7 @@ pub use policy::{CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY_IN_META, REFER
 pub use round::{ENTRIES_ON_A_PAGE, chunks_of_page, pages_of_round};
 pub use search::{HITS_ON_A_PAGE, Hit, Outcome, Total};
 pub use view::{VIEW_VERSION, view};
+pub use zip::{Zip, ZipError};
 
 /// Names the templates, style and script of this build: a part of every page's ETag.
 pub const TEMPLATE_VERSION: &str = env!("TEMPLATE_VERSION");

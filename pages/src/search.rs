@@ -128,7 +128,7 @@ fn one(links: &Links<'_>, hit: &Hit<'_>) -> Markup {
                 @if let Some(yomi) = yomi { p.quiet { "よみ " (line(&yomi, hit.in_yomi.as_ref())) } }
                 p.quiet {
                     bdi { (Text(round)) } " " (rank) "位 " bdi { (account) }
-                    @if hit.is_loose { span.note { "表記の違いを許した一致" } }
+                    @if hit.is_loose { span.note { "表記ゆれを含む一致" } }
                 }
             }
         }

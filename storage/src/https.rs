@@ -56,7 +56,7 @@ pub struct WebHost {
 }
 
 impl WebHost {
-    /// Names a store. Nothing is asked, and nothing prepared, before the first read.
+    /// Names a store. The first read opens the connection.
     #[must_use]
     pub fn new(address: WebAddress) -> Self {
         Self::in_surroundings(address, Outside::REAL)
@@ -425,7 +425,7 @@ impl Patience {
         Self { started: Instant::now(), attempt: 1 }
     }
 
-    /// Pauses before the next attempt; fails if there is none.
+    /// Pauses before the next attempt; fails if it was the last.
     async fn after(&mut self, failed: Failed) -> Result<(), StorageError> {
         match failed {
             Failed::Passing(_) if self.attempt < ATTEMPTS && self.started.elapsed() < READ_DEADLINE => {

@@ -201,7 +201,7 @@ impl Progress {
         Self(Some(Arc::new(hear)))
     }
 
-    /// Hears nothing.
+    /// Ignores all reports.
     #[must_use]
     pub fn silent() -> Self {
         Self(None)

@@ -35,7 +35,7 @@ export function survey() {
     if (image.complete && !image.naturalWidth) problems.push(`a broken picture: ${image.src}`);
     const kept = Number(image.getAttribute("width")) / Number(image.getAttribute("height"));
     const shown = image.getBoundingClientRect();
-    const fits = getComputedStyle(image).objectFit === "cover" || Math.abs(shown.width / shown.height / kept - 1) < 0.05;
+    const fits = ["cover", "contain"].includes(getComputedStyle(image).objectFit) || Math.abs(shown.width / shown.height / kept - 1) < 0.05;
     if (shown.height && !fits) problems.push(`out of shape: ${image.src} is ${shown.width} by ${shown.height}`);
   }
   // Vertical: one letter stands below the other, one line to the left of the other.
@@ -54,18 +54,21 @@ export function survey() {
       }
     }
     if (poem.getBoundingClientRect().height < 20) problems.push("a poem without height");
+    if (getComputedStyle(poem).writingMode !== "vertical-rl") problems.push("a poem is not set vertically");
     if (letters.length < 4) continue;
     const pairs = letters.slice(1).map((box, at) => [letters[at], box]);
-    const below = pairs.filter(([one, other]) => other.top > one.top && Math.abs(other.left - one.left) < 2).length;
+    const down = pairs.filter(([one, other]) => other.top > one.top && Math.abs(other.left - one.left) < 2).length;
     const left = pairs.filter(([one, other]) => other.right < one.left + 2).length;
-    if (below + left < pairs.length * 0.9 || below < pairs.length * 0.3) problems.push(`a poem is not vertical: of ${pairs.length} steps ${below} lead down and ${left} to the left`);
+    const right = pairs.filter(([one, other]) => other.left > one.right - 2).length;
+    if (right > pairs.length / 20 || down + left < pairs.length / 2) problems.push(`a poem is not vertical: of ${pairs.length} steps ${down} lead down, ${left} to the left, ${right} to the right`);
     // What does not fit is scrolled, and begins at the right.
-    const frame = poem.closest(".scroll");
-    if (frame) {
-      const [first] = letters;
-      const window_ = frame.getBoundingClientRect();
-      if (first.right > window_.right + 2 || first.left < window_.left - 2) problems.push("a poem begins out of sight");
-    }
+    const frame = poem.closest(".scroll")?.getBoundingClientRect();
+    const range = document.createRange();
+    if (!poem.firstChild) continue;
+    range.setStart(poem.firstChild, 0);
+    range.setEnd(poem.firstChild, 1);
+    const first = range.getBoundingClientRect();
+    if (frame && (first.right > frame.right + 2 || first.left < frame.left - 2)) problems.push("a poem begins out of sight");
   }
   const links = [...document.querySelectorAll("a[href], link[href], script[src], img[src], form[action]")].flatMap((one) => one.href || one.src || one.action || []);
   const sets = [...document.querySelectorAll("img[srcset]")].flatMap((image) => image.srcset.split(", ").map((part) => new URL(part.split(" ")[0], document.baseURI).href));

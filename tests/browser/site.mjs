@@ -66,17 +66,17 @@ export class Site {
     const waiting = [this.base];
     const known = new Set(waiting);
     const seen = [];
-    const page_count = { round: 0, poem: 0, other: 0 };
-    const most = this.isLarge ? { round: 5, poem: 4, other: 4 } : { round: 12, poem: 20, other: 4 };
+    const count = { round: 0, poem: 0, other: 0 };
+    const most = this.isLarge ? { round: 3, poem: 2, other: 3 } : { round: 5, poem: 14, other: 3 };
     while (waiting.length && this.pages < MOST_PAGES) {
       const url = waiting.shift();
       const kind = /\/rounds\/[^/]+\/\d+(\/|$)/.test(url) ? "poem" : url.includes("/rounds/") ? "round" : "other";
-      if (page_count[kind]++ >= most[kind]) continue;
+      if (count[kind]++ >= most[kind]) continue;
       const page = await this.page(context, url);
       const found = await page.evaluate(eye.survey);
       for (const what of found.problems) this.problem(url, what);
       await this.judge(page, url);
-      await this.shoot(page, `${kind}-${page_count[kind]}`);
+      await this.shoot(page, `${kind}-${count[kind]}`);
       seen.push({ url, kind: found.kind, next: found.next, isPaged: found.isPaged });
       for (const link of found.links) {
         const address = link.split("#")[0];
@@ -119,9 +119,9 @@ export class Site {
   }
 
   async shoot(page, name) {
-    if (!process.env.WAKASHU_SHOTS) return;
-    fs.mkdirSync(process.env.WAKASHU_SHOTS, { recursive: true });
-    await page.screenshot({ path: path.join(process.env.WAKASHU_SHOTS, `${this.name}-${name}.png`.replaceAll(/[ ,]+/g, "-")), fullPage: true });
+    if (!process.env.SHOTS) return;
+    fs.mkdirSync(process.env.SHOTS, { recursive: true });
+    await page.screenshot({ path: path.join(process.env.SHOTS, `${this.name}-${name}.png`.replaceAll(/[ ,]+/g, "-")), fullPage: true });
   }
 
   /** Walks with the keyboard alone: past the head, to the next poem and back, in and out of the field; copies the address. */

@@ -224,6 +224,88 @@ def kill_rollback(place):
     return killed_at_every_step(place, ["rollback", "store"], look)
 
 
+def contents(folder):
+    """Returns the bytes of every poem and picture of a collection, wherever they are."""
+    return sorted(file.read_bytes() for file in folder.rglob("*")
+                  if file.is_file() and file.name != ".wakashu-add.json" and not file.name.endswith(".tmp"))
+
+
+def kill_add(place):
+    """With ranks to move: three entries, and a new one before them."""
+    collection, pristine, picture = place.folder / "c", place.folder / "pristine", place.folder / "a.gif"
+    picture.write_bytes((ROOT / "fixtures/pictures/gif-palette.gif").read_bytes())
+    (pristine / "第1回").mkdir(parents=True)
+    (pristine / "和歌集.json").write_text('{"Title": "x"}')
+    for rank in (1, 2, 3):
+        entry = pristine / "第1回" / f"{rank}-a"
+        entry.mkdir()
+        text = {"AccountName": f"@{rank}", "HonkadoriWaka": f"歌{rank}", "Honka": [], "Prompt": ""}
+        (entry / f"TextData{rank}.json").write_text(json.dumps(text, ensure_ascii=False))
+        (entry / f"Picture{rank}.gif").write_bytes(picture.read_bytes() + bytes([rank]))
+    shutil.copytree(pristine, collection)
+    before = contents(pristine)
+    ended = {"begun": 0, "as before": 0}
+
+    def look(through):
+        left = contents(collection)
+        must(all(content in left for content in before), f"lost: {list(collection.rglob('*'))}")
+        checked = place.run("check", "c", "--json")
+        codes = [problem["code"] for problem in json.loads(checked.stdout)["problems"]]
+        must(set(codes) <= {"ADD_BEGUN", "ADD_LEFT"}, f"{codes}")
+        fixed = place.run("check", "c", "--fix", "--strict")
+        must(fixed.returncode == 0, f"not finished: {fixed.stderr}")
+        must(not codes or "earlier `add`" in fixed.stderr, f"does not say so: {fixed.stderr}")
+        ranks = sorted(path.name for path in (collection / "第1回").iterdir() if not path.name.endswith(".tmp"))
+        whole = ["1-b", "2-a", "3-a", "4-a"]
+        must(ranks in ([whole] if through else [whole, ["1-a", "2-a", "3-a"]]), f"{ranks}")
+        ended["begun" if codes else "as before"] += 1
+        shutil.rmtree(collection)
+        shutil.copytree(pristine, collection)
+
+    kills = killed_at_every_step(
+        place, ["add", "c", "1", "--rank", "1", "--account", "@b", "--poem", "新", "--picture", "a.gif"], look)
+    return f"{kills}, {ended['begun']} with something begun"
+
+
+def kill_new(place):
+    made = place.folder / "made"
+
+    def look(through):
+        if not through:
+            done = place.run("new", "made")
+            must(done.returncode == 0 or "is not empty" in done.stderr, done.stderr)
+        checked = place.run("check", "made/wakashu_dir", "--strict")
+        must(checked.returncode == 0, f"{checked.stderr}")
+        names = sorted(path.name for path in made.iterdir())
+        must(names == [".gitattributes", ".gitignore", ".pre-commit-config.yaml", ".vscode", ".wakashu", "README.md",
+                       "wakashu_dir"], f"{names}")
+        shutil.rmtree(made)
+
+    return killed_at_every_step(place, ["new", "made"], look)
+
+
+def kill_fix(place):
+    collection, pristine = place.folder / "c", place.folder / "pristine"
+    entry = pristine / "第1回" / "０２-b"
+    entry.mkdir(parents=True)
+    (pristine / "和歌集.json").write_text('{"Title": "x"}')
+    (entry / "TextData2.json.txt").write_bytes('{"AccountName":"@b","HonkadoriWaka":"あい","Honka":[],"Prompt":"",}'.encode("cp932"))
+    (entry / "picture2.GIF").write_bytes((ROOT / "fixtures/pictures/gif-palette.gif").read_bytes())
+    shutil.copytree(pristine, collection)
+    before = contents(pristine)
+
+    def look(_):
+        left = contents(collection)
+        must(all(content in left for content in before), f"lost: {list(collection.rglob('*'))}")
+        must(place.run("check", "c", "--fix", "--strict").returncode == 0, "not finished")
+        kept = [file.read_bytes() for file in collection.rglob("*.before-*")]
+        must(len(kept) == len(set(kept)), "the same is kept twice")
+        shutil.rmtree(collection)
+        shutil.copytree(pristine, collection)
+
+    return killed_at_every_step(place, ["check", "c", "--fix"], look)
+
+
 def full_disk(place):
     must(place.publish(1).returncode == 0, "the first publish")
     for arguments in (["build", "v2", "-o", "out/", "--no-cache"], ["publish", "v2", "store", "--no-cache"]):
@@ -411,6 +493,9 @@ SCENES = [
     ("kill -9 before every step of `build`", kill_build),
     ("kill -9 before every step of `publish` to a folder", kill_publish),
     ("kill -9 before every step of `rollback`", kill_rollback),
+    ("kill -9 before every step of `add`, with ranks to move", kill_add),
+    ("kill -9 before every step of `new`", kill_new),
+    ("kill -9 before every step of `check --fix`", kill_fix),
     ("writes fail: build, publish", full_disk),
     ("disk full: publish", really_full_disk),
     ("disk read-only: publish, build, serve", read_only_disk),

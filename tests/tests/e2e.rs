@@ -1,5 +1,6 @@
 //! The real programs from outside, in one test program: each of several would be linked by itself.
 
+mod curator;
 mod facade;
 mod lambda;
 mod mcp;

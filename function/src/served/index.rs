@@ -266,7 +266,7 @@ async fn read_rest(object: &dyn Object, tail: Tail) -> Result<Bytes, StorageErro
     Ok(whole.freeze())
 }
 
-/// Returns the part of `whole` that a span names; nothing if it leaves it.
+/// Returns the part of `whole` that a span names; empty if the span lies outside.
 pub(super) fn slice(whole: &Bytes, span: Span) -> Bytes {
     let bounds = usize::try_from(span.offset).ok().zip(usize::try_from(span.end()).ok());
     let part = bounds.and_then(|(start, end)| whole.get(start..end)).unwrap_or_default();

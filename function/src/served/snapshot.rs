@@ -50,8 +50,8 @@ pub struct Loaded {
     pub loaded_at: Timestamp,
 }
 
-/// Fragments of answers that depend on the archive alone, written once for each archive. Whoever prepares them knows what
-/// they say; here they are only kept.
+/// Fragments of answers that depend on the archive alone, written once for each archive. The layers
+/// above prepare them; here they are only kept.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     /// `"tools":[…]`, spliced into answers: it is the longest of them.

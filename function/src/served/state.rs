@@ -41,6 +41,8 @@ pub struct Generation {
     pub tools: u64,
     /// Changes of the resources: every replaced archive.
     pub resources: u64,
+    /// Changes of the prompts; an archive's never change.
+    pub prompts: u64,
 }
 
 /// What the last look at the storage found.

@@ -196,6 +196,10 @@ pub(crate) enum Figure {
     Archive,
     Serves,
     Before,
+    Changes,
+    Note,
+    Pointer,
+    Pruned,
 }
 
 impl Figure {
@@ -219,6 +223,10 @@ impl Figure {
             Self::Archive => ("archive", "アーカイブ"),
             Self::Serves => ("serves", "公開する版"),
             Self::Before => ("before", "前の版"),
+            Self::Changes => ("changes", "変わったこと"),
+            Self::Note => ("note", "メモ"),
+            Self::Pointer => ("pointer", "版の記録"),
+            Self::Pruned => ("pruned", "片付け"),
         };
         match language {
             Language::English => en,
@@ -272,6 +280,17 @@ pub(crate) fn serving_before() -> Remark {
     Remark::new("still serving the version before", "前の版を見せたままです。")
 }
 
+pub(crate) fn port_taken(port: u16) -> Remark {
+    Remark::new(
+        format!(
+            "port {port} is taken, perhaps by another preview; choose another with --port, or any with --port 0"
+        ),
+        format!(
+            "ポート {port} はほかのプログラム（別の preview など）が使っています。--port で別の番号を指定するか、--port 0 を付けてください。"
+        ),
+    )
+}
+
 /// What may be done when the program could not run.
 pub(crate) mod failure {
     use super::super::Remark;
@@ -285,8 +304,8 @@ pub(crate) mod failure {
 
     pub(crate) fn digest() -> Remark {
         Remark::new(
-            "`wakashu-indexer history` lists the versions with their digests",
-            "wakashu-indexer history で、版と要約値の一覧が見られます。",
+            "`wakashu history` lists the versions with their digests",
+            "wakashu history で、版と要約値の一覧が見られます。",
         )
     }
 

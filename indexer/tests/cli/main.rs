@@ -21,4 +21,5 @@ mod names;
 mod preview;
 mod publish;
 mod show;
+mod starting;
 mod talk;

@@ -1,6 +1,6 @@
 """Turns the figures into docs/benchmarks.md and its charts."""
 
-from . import chart, cold, instructions, warm
+from . import chart, cold, instructions, pages, warm
 
 PEER_TITLES = {
     "node-original": "Node, Express, official SDK, files read per call",
@@ -74,6 +74,16 @@ def warm_section(figures):
              number(row["ours"]["anonymous_kib"] * 1024 / 1e6)] for row in figures["peers"]]
     text += table(["peer", "case", "answer", "req/s", "p50 ms", "p99 ms", "CPU µs", "× floor", "MB"], rows)
     return text + "".join(f"\n{note}.\n" for note in figures["notes"])
+
+
+def pages_section(figures):
+    text = ("What browsers are sent, made anew for each request: 10 clients, one core, without a picture. The 304 is for a reader who has the "
+            "page already; its floor sends nothing either.\n\n")
+    return text + table(
+        ["page", "answer", "req/s", "p50 ms", "p99 ms", "CPU µs", "floor CPU µs", "× floor"],
+        [[pages.TITLES[row["case"]], size(row["answer_bytes"]), number(row["ours"]["requests_per_second"], 0),
+          number(row["ours"]["p50_us"] / 1e3, 3), number(row["ours"]["p99_us"] / 1e3, 3), number(row["ours"]["cpu_us"]),
+          number(row["floor"]["cpu_us"]), spread(row["ours"])] for row in figures["rows"]])
 
 
 def warm_chart(figures):
@@ -244,6 +254,7 @@ def load_chart(figures):
 # Part, heading, section, chart.
 SECTIONS = [
     ("warm", "Warm answers", warm_section, warm_chart),
+    ("pages", "Pages", pages_section, None),
     ("load", "Load", load_section, load_chart),
     ("scale", "Scale", scale_section, scale_chart),
     ("start", "Start of the server", start_section, None),
