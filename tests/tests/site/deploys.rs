@@ -11,7 +11,6 @@ use serde_json::json;
 use wakashu_support::web_server::{Lie, WebServer};
 use wakashu_tests::{Collection, Pictures, Server, call, poem};
 
-use super::export;
 use crate::storage::store::runtime;
 
 const DEPLOYS: usize = 10;
