@@ -1,7 +1,7 @@
 //! The verbs, one file each.
 
-pub mod book;
 pub mod add;
+pub mod book;
 pub mod build;
 pub mod bundle;
 pub mod check;
