@@ -55,13 +55,13 @@ pub fn run(arguments: &PreviewArguments, report: Report) -> anyhow::Result<Statu
         // The program that reads the address may stop the server at once.
         let stop = door::local::stop_requested();
         let asks_for_tokens = !config.tokens.is_empty();
-        let url = running.url();
-        let (page, mcp) = addresses(&url);
+        let mcp = running.url();
+        let page = mcp.strip_suffix("mcp").unwrap_or(&mcp);
         report.data(&format!("{page}\n{mcp}\n"))?;
         if arguments.open && !open(page) {
             report.remark(&talk::not_opened(page));
         }
-        server::write_connection_help(&mut std::io::stderr(), mcp, asks_for_tokens, None)?;
+        server::write_connection_help(&mut std::io::stderr(), &mcp, asks_for_tokens, None)?;
         let watching = arguments.watch.then(|| tokio::spawn(preview.watch(seen, running.state())));
         running.serve(stop).await;
         if let Some(watching) = watching {
@@ -69,11 +69,6 @@ pub fn run(arguments: &PreviewArguments, report: Report) -> anyhow::Result<Statu
         }
         Ok(Status::Fine)
     })
-}
-
-/// Returns the address of the first page, and that of the MCP endpoint.
-fn addresses(mcp: &str) -> (&str, &str) {
-    (mcp.strip_suffix("mcp").unwrap_or(mcp), mcp)
 }
 
 /// Shows a page in the person's browser; tells whether that could be asked for.
