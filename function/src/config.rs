@@ -53,7 +53,7 @@ pub struct Config {
     pub concurrency: usize,
     /// How many calls may wait.
     pub queue: usize,
-    /// Who may ask; everyone if there are none.
+    /// Tokens that are accepted; if empty, everybody may ask.
     pub tokens: Vec<Token>,
     /// Requests per second from all clients; 0 for any number.
     pub rate_per_second: u32,
@@ -135,8 +135,8 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Every problem: values that are not understood, and variables that begin like ours but are none, so that a
-    /// misspelt one does not leave a door open.
+    /// Every problem: values that are not understood, and variables with our prefix that are not settings, so that a
+    /// misspelt one does not leave the server open.
     pub fn read(
         given: impl Fn(&str) -> Option<String>,
         variables: impl IntoIterator<Item = (OsString, OsString)>,

@@ -55,9 +55,9 @@ pub struct App {
     pub(crate) core: Core,
     /// Whom to answer.
     pub(crate) access: Access,
-    /// Who may ask; everyone if there are none.
+    /// Tokens that are accepted; if empty, everybody may ask.
     pub(crate) tokens: Vec<Token>,
-    /// How often those may ask who have none of the tokens, where that is limited.
+    /// The rate limit of requests without a valid token, if there is one.
     pub(crate) strangers: Option<Rates>,
     /// Whether picture links begin with the name a request was sent to.
     pub(crate) follows_host: bool,
@@ -96,10 +96,13 @@ impl App {
     {
         let (parts, body) = request.into_parts();
         let (mut row, mut route) = routes::find(parts.uri.path());
-        match route.to {
-            Endpoint::Metrics if self.core.metrics.is_none() => (row, route) = routes::nowhere(),
-            Endpoint::Health if health::is_for_a_browser(&parts.headers) => (row, route) = routes::front(),
-            _ => {}
+        if !self.has(route.to) {
+            (row, route) = routes::nowhere();
+        } else if route.to == Endpoint::Health
+            && self.core.gateway.is_none()
+            && health::is_for_a_browser(&parts.headers)
+        {
+            (row, route) = routes::front();
         }
         let mut x = Exchange::begin(&self.core, arrival);
         x.row = row;
@@ -113,6 +116,15 @@ impl App {
             Refusal::Fault(ToolError::Panicked).in_form(&mut x, route.form)
         });
         self.seal(&x, route, &parts, reply)
+    }
+
+    /// Tells whether an endpoint is there: counters may be off, and a gateway has no archive to show.
+    fn has(&self, endpoint: Endpoint) -> bool {
+        match endpoint {
+            Endpoint::Mcp | Endpoint::Health | Endpoint::Ready => true,
+            Endpoint::Metrics => self.core.metrics.is_some(),
+            _ => self.core.gateway.is_none(),
+        }
     }
 
     /// Refuses what a door could not make a request of.

@@ -145,7 +145,7 @@ impl Renderer<'_> {
             }
             section aria-labelledby="rounds" {
                 h2.mark #rounds { "各回の歌" }
-                @if rounds.is_empty() { p.quiet { "まだ回がありません。" } }
+                @if rounds.is_empty() { p.quiet { "まだ収められた回がありません。" } }
                 ol.rounds {
                     @for (round, first) in rounds.iter().zip(views) {
                         li { (shelf(&links, round, first)) }

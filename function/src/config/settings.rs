@@ -209,7 +209,7 @@ pub(crate) static SETTINGS: &[Setting] = &[
 ];
 
 /// What our other programs, workflows and tests read: theirs to understand, not to be refused here.
-pub(super) const OTHERS: [&str; 18] = [
+pub(super) const OTHERS: [&str; 19] = [
     "WAKASHU_DIR",
     "WAKASHU_LANGUAGE",
     "WAKASHU_STORE",
@@ -225,6 +225,7 @@ pub(super) const OTHERS: [&str; 18] = [
     "WAKASHU_POEMS",
     "WAKASHU_PICTURES",
     "WAKASHU_KEEP",
+    "WAKASHU_SHIP",
     "WAKASHU_TEST_STORE",
     "WAKASHU_TEST_FILE",
     "WAKASHU_WRITE_GOLDEN",
@@ -259,7 +260,7 @@ fn distance(one: &str, other: &str) -> usize {
 pub fn write_markdown(out: &mut impl std::io::Write) -> std::io::Result<()> {
     writeln!(out, "| variable | default | what it does |")?;
     writeln!(out, "|---|---|---|")?;
-    // What tests alone set says nothing of itself.
+    // Settings of the test build have no description and are left out.
     SETTINGS.iter().filter(|setting| !setting.what.is_empty()).try_for_each(|setting| {
         writeln!(out, "| `{}` | {} | {} |", setting.name, setting.default, setting.what)
     })

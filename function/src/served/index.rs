@@ -65,6 +65,11 @@ impl From<StorageError> for ReadError {
 }
 
 impl ReadError {
+    /// Tells whether there is nothing of that name.
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self, Self::Storage(error) if error.is_not_found())
+    }
+
     /// Tells whether the bytes that lie in storage are not those the archive is made of. A storage that fails says
     /// nothing of them, and neither does an archive that was written wrongly.
     fn is_damage(&self) -> bool {
@@ -261,7 +266,7 @@ async fn read_rest(object: &dyn Object, tail: Tail) -> Result<Bytes, StorageErro
     Ok(whole.freeze())
 }
 
-/// Returns the part of `whole` that a span names; nothing if it leaves it.
+/// Returns the part of `whole` that a span names; empty if the span lies outside.
 pub(super) fn slice(whole: &Bytes, span: Span) -> Bytes {
     let bounds = usize::try_from(span.offset).ok().zip(usize::try_from(span.end()).ok());
     let part = bounds.and_then(|(start, end)| whole.get(start..end)).unwrap_or_default();

@@ -159,7 +159,7 @@ async fn run(call: Call<'_>, index: &Reading, out: &mut Answer) -> Result<(), To
     }
     let next = more.then(|| Cursor { offset: from + shown.len() }.encode(digest));
     if let Some(cursor) = &next {
-        // In the text too: some clients show the model nothing else.
+        // In the text too: some clients show the model only the text.
         text.push_str(&format!("\n\n続きがあります。cursor に \"{cursor}\" を渡してください。"));
     }
     call.write(out, &text, |out| {

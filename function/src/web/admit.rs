@@ -67,8 +67,8 @@ impl App {
         })
     }
 
-    /// Checks what a request's token is good for, and whether it comes too often. Where tokens are asked for, those who
-    /// have none are counted by themselves: whoever guesses, or asks for what is open to all, takes nothing from readers.
+    /// Checks the scope of a request's token, then the rate limits. Where tokens are required, requests without a valid one
+    /// have a limiter of their own, so that neither guessing nor open paths use up what readers may ask.
     fn check_token(&self, x: &mut Exchange<'_>, route: &Route, parts: &Parts) -> Result<(), ToolError> {
         if self.tokens.is_empty() {
             return within(self.core.rates.as_ref().filter(|_| route.rated), x);

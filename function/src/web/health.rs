@@ -7,12 +7,16 @@ use http::{HeaderMap, HeaderValue};
 use wakashu_storage::Timestamp;
 
 use crate::exchange::Exchange;
+use crate::gateway::Gateway;
 use crate::served::snapshot::IndexState;
 use crate::text::{Answer, field};
 use crate::web::reply::Reply;
 
 /// Answers; with `unready` where there is nothing to answer from.
 pub(super) fn answer(x: &Exchange<'_>, unready: u16) -> Reply {
+    if let Some(gateway) = &x.core.gateway {
+        return of_gateway(x, gateway.as_ref(), unready);
+    }
     let served = &x.served;
     let reason = match served.state() {
         IndexState::Ready => None,
@@ -65,6 +69,21 @@ fn weight(parameters: &str) -> f32 {
     let mut pairs = parameters.split(';').filter_map(|pair| pair.split_once('='));
     let weight = pairs.find(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
     weight.map_or(1.0, |(_, weight)| weight.trim().parse().unwrap_or(0.0))
+}
+
+/// Answers for a gateway: how the servers are that it passes requests on to.
+fn of_gateway(x: &Exchange<'_>, gateway: &dyn Gateway, unready: u16) -> Reply {
+    let (is_ready, servers) = gateway.health();
+    let mut out = Answer::default();
+    out.object(|out| {
+        field!(out, "status": "ok");
+        field!(out, "ready").boolean(is_ready);
+        field!(out, "version").string(env!("CARGO_PKG_VERSION"));
+        field!(out, "uptime").number(x.core.started.elapsed().as_secs());
+        field!(out, "timestamp").string(&Timestamp::from(SystemTime::now()).to_string());
+        field!(out, "servers").value(&servers);
+    });
+    Reply::json(if is_ready { 200 } else { unready }, out)
 }
 
 #[cfg(test)]

@@ -104,7 +104,7 @@ impl Weighed for Reply {
 /// holds which piece.
 #[derive(Debug)]
 pub enum Payload {
-    /// Nothing, or nothing more.
+    /// No body, or the end of one.
     Empty,
     /// An answer, until it is taken.
     Answer(Answer),
@@ -115,7 +115,7 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// Returns the body in pieces, where it is there as a whole: of events none.
+    /// Returns the pieces of a complete body; `None` for an event stream.
     #[must_use]
     pub fn into_pieces(self) -> Vec<Bytes> {
         match self {

@@ -9,7 +9,7 @@ use crate::exchange::Scope;
 pub(crate) enum Pattern {
     /// This path.
     Exact(&'static str),
-    /// This, and then so many segments, none of them empty.
+    /// This, followed by so many segments that are not empty.
     Segments(&'static str, usize),
     /// This path and whatever lies below it.
     Below(&'static str),
@@ -62,7 +62,7 @@ pub(crate) enum Form {
 /// What becomes of a request's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyRule {
-    /// Nobody reads it.
+    /// It is not read.
     Ignored,
     /// It is read, and must be JSON.
     Json,
@@ -87,7 +87,7 @@ pub(crate) enum Endpoint {
     Health,
     /// Whether anything can be answered.
     Ready,
-    /// What was counted; nobody where nothing is.
+    /// The counters, where the door counts.
     Metrics,
     Picture,
     /// What people look at.

@@ -208,6 +208,14 @@ def indexer_section(figures):
     return text
 
 
+def export_section(figures):
+    titles = {"export": "writing the folder", "copy": "`cp -r` of it, and `sync`", "again": "again with nothing changed"}
+    return (f"{figures['entries']:,} entries with three renditions each: {figures['files']:,} files, {size(figures['bytes'])}.\n\n"
+            + table(["", "s", "CPU s", "peak MiB"],
+                    [[titles[what], number(row["seconds"], 2), number(row["cpu_seconds"], 2), number(row["peak_mib"], 0)]
+                     for what, row in figures["rows"].items()]))
+
+
 def instructions_section(figures):
     return ("Counted by callgrind inside one process, from making the request to the last frame of the body; no sockets.\n\n"
             + table(["answer", "instructions"],
@@ -254,6 +262,7 @@ SECTIONS = [
     ("cold", "Start on Lambda", cold_section, cold_chart),
     ("bucket", "First answer from a bucket", bucket_section, None),
     ("indexer", "Indexer", indexer_section, None),
+    ("export", "The exported folder", export_section, None),
     ("instructions", "Instructions", instructions_section, None),
 ]
 
