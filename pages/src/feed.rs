@@ -48,9 +48,9 @@ impl Renderer<'_> {
                         link rel="alternate" type="text/html" href=(to(Address::Round { round: &round.title, page: 1 })) {}
                         summary {
                             (dates::count(round.entries.to_native())) "首"
-                            @let mut room = Room(SUMMARY_CHARACTERS);
+                            @let mut space = Room(SUMMARY_CHARACTERS);
                             @for extra in round.extras.iter() {
-                                @if room.is_left() { "。" (brief(&mut room, &extra.title)) "：" (brief(&mut room, &extra.text)) }
+                                @if space.is_left() { "。" (brief(&mut space, &extra.title)) "：" (brief(&mut space, &extra.text)) }
                             }
                         }
                     }

@@ -18,6 +18,8 @@ export class Site {
     this.problems = [];
     this.pages = 0;
     this.links = 0;
+    // What a folder without a host shows is its list.
+    this.front = base.startsWith("file:") ? `${base}index.html` : base;
     this.origin = base.startsWith("file:") ? "file://" : new URL(base).origin;
   }
 
@@ -35,9 +37,9 @@ export class Site {
     await this.search(context);
     await this.print(context, round);
     await context.close();
-    await this.narrow([this.base, round.url, poem.url, ...seen.filter((page) => page.kind === "poem").slice(1, 4).map((page) => page.url)]);
+    await this.narrow([this.front, round.url, poem.url, ...seen.filter((page) => page.kind === "poem").slice(1, 4).map((page) => page.url)]);
     await this.withoutScript(poem);
-    if (!this.isLarge) await this.dark([this.base, round.url, poem.url]);
+    if (this.isServed && !this.isLarge) await this.dark([this.front, round.url, poem.url]);
   }
 
   async open(more = {}) {
@@ -63,7 +65,7 @@ export class Site {
 
   /** Opens pages from the front on, some of each kind, and follows every address on them. */
   async walk(context) {
-    const waiting = [this.base];
+    const waiting = [this.front];
     const known = new Set(waiting);
     const seen = [];
     const count = { round: 0, poem: 0, other: 0 };
@@ -112,7 +114,7 @@ export class Site {
   async judge(page, url) {
     // Its own window: what it puts into a page is not under the page's policy.
     await page.evaluate(fs.readFileSync(AXE, "utf8"));
-    const violations = await page.evaluate(() => window.axe.run().then((result) => result.violations));
+    const violations = await page.evaluate(() => window.axe.run({ preload: false }).then((result) => result.violations));
     for (const { id, impact, nodes } of violations) {
       if (impact === "serious" || impact === "critical") this.problem(url, `axe: ${id} (${impact}): ${nodes[0].html.slice(0, 160)}`);
     }
@@ -181,7 +183,7 @@ export class Site {
 
   /** Looks for something, by typing it into the field. */
   async search(context) {
-    const page = await this.page(context, this.base);
+    const page = await this.page(context, this.front);
     const field = page.locator('input[type="search"]').first();
     if (await field.count()) {
       await field.fill("の");

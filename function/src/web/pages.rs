@@ -170,9 +170,8 @@ impl Owed for Asked<'_> {
             Page::Collection => self.collection(index, &site, is_known).await?,
             Page::Round => self.round(index, &site, is_known).await?,
             Page::Poem => self.poem(index, &site, is_known).await?,
-            Page::Search if is_known() => Made::Known,
+            Page::Search | Page::Feed | Page::Robots if is_known() => Made::Known,
             Page::Search => search::answer(index, &site, &self.parts.uri).await?,
-            Page::Feed | Page::Robots if is_known() => Made::Known,
             Page::Feed => Made::Whole(site.feed(&published_at(x))),
             Page::Robots => Made::Whole(site.place.robots()),
         };

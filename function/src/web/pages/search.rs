@@ -70,7 +70,7 @@ pub(super) async fn answer(index: &Reading, site: &Renderer<'_>, uri: &Uri) -> R
             Some(Mark::Account(range)) => in_account = Some(range),
             None => {}
         }
-        hits.push(Hit { round: *round, entry, in_poem, in_yomi, in_account, is_loose: found.loose });
+        hits.push(Hit { round, entry, in_poem, in_yomi, in_account, is_loose: found.loose });
     }
     let total = Total::Exactly(u32::try_from(found.total).unwrap_or(u32::MAX));
     let outcome = Outcome::Found { hits: &hits, total, page, more: found.more };
