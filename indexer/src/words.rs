@@ -8,7 +8,9 @@ use serde::{Serialize, Serializer};
 use crate::problem::printable;
 
 pub(crate) mod archive;
+pub(crate) mod bundle;
 pub(crate) mod collection;
+pub(crate) mod curating;
 pub(crate) mod help;
 pub(crate) mod json;
 mod language;
@@ -18,6 +20,7 @@ pub(crate) mod pictures;
 pub(crate) mod site;
 pub(crate) mod talk;
 pub(crate) mod texts;
+pub(crate) mod versions;
 
 pub use language::Language;
 
