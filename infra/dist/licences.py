@@ -14,7 +14,7 @@ from release import ROOT
 PROGRAMS = ("wakashu", "wakashu-function")
 LICENCE_FILE = re.compile(r"(licen[cs]e|copying|copyright|notice|unlicense|patents)", re.IGNORECASE)
 # Sources of others that a crate brings along and compiles in.
-BUNDLED = {"libmimalloc-sys": "c_src", "libwebp-sys": "vendor", "ring": "third_party"}
+BUNDLED = {"libwebp-sys": "vendor", "ring": "third_party"}
 
 
 def packages(target):

@@ -47,7 +47,10 @@ def main(folder):
             self.send_header("Content-Type", media)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            if self.command == "GET":
+                self.wfile.write(body)
+
+        do_HEAD = do_GET
 
         def log_message(self, *_):
             pass

@@ -18,6 +18,7 @@ use crate::storage::{BoxFuture, Object, Tail};
 
 /// The longest read that is made on the spot where the system has the bytes at hand. Copying so many takes as long as
 /// handing the read to another thread does many times over, and no longer than the hash of them.
+#[cfg(target_os = "linux")]
 const ON_THE_SPOT_BYTES: u64 = 1 << 20;
 
 /// An open file. Cheap to clone; all clones are the same file, also after its name was given to another.
