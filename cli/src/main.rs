@@ -1,7 +1,9 @@
 //! `wakashu`: one program for people. It only puts together the verbs of the libraries.
 
+mod ask;
 mod bridge;
 mod servers;
+mod smoke;
 
 use std::process::ExitCode;
 
@@ -37,6 +39,8 @@ enum Verb {
     #[command(flatten)]
     Servers(Door),
     Bridge(bridge::BridgeArguments),
+    Smoke(smoke::Smoke),
+    Ask(ask::Ask),
 }
 
 fn main() -> ExitCode {
@@ -54,6 +58,19 @@ fn main() -> ExitCode {
             wakashu_indexer::program::start_log(&cli.talk, tracing::Level::INFO);
             program::end(bridge::run(arguments))
         }
+        Verb::Smoke(arguments) => code(smoke::run(&arguments)),
+        Verb::Ask(arguments) => {
+            wakashu_indexer::program::start_log(&cli.talk, tracing::Level::WARN);
+            code(ask::run(arguments))
+        }
+    }
+}
+
+/// Returns the exit code of a program that says how it went, or could not run.
+fn code(outcome: anyhow::Result<ExitCode>) -> ExitCode {
+    match outcome {
+        Ok(code) => code,
+        Err(error) => program::end(Err(error)),
     }
 }
 

@@ -24,6 +24,7 @@ use crate::exchange::{Exchange, Scope};
 use crate::fault::ToolError;
 use crate::served::reading::Reading;
 use crate::served::snapshot::Snapshot;
+use crate::served::uri;
 use crate::text::schema::{Dialect, Schema};
 use crate::text::{Answer, field};
 use crate::tools::arguments::{Kind, Parameter, Table};
@@ -51,6 +52,8 @@ pub(crate) struct Tool {
     pub arguments: Table,
     /// Whether its answers carry pictures. Those have no structured part: several clients then drop the pictures.
     pub pictures: bool,
+    /// Whether hosts that show views show its answers in ours.
+    pub has_view: bool,
     /// The shape of the data: of the structured part where there is one, else of what the HTTP view calls raw.
     pub data: Schema,
     run: Run,
@@ -167,6 +170,9 @@ impl Tool {
                 field!(out, "idempotentHint").boolean(true);
                 field!(out, "openWorldHint").boolean(false);
             });
+            if self.has_view {
+                write_view(out);
+            }
         });
     }
 
@@ -188,6 +194,18 @@ impl Tool {
             });
         });
     }
+}
+
+/// Writes where the view of a tool is. Some hosts read only the name that the specification has given up since.
+fn write_view(out: &mut Answer) {
+    let address = uri::of_view();
+    field!(out, "_meta").object(|out| {
+        field!(out, "ui").object(|out| {
+            field!(out, "resourceUri").string(&address);
+            field!(out, "visibility").strings(["model", "app"]);
+        });
+        field!(out, "ui/resourceUri").string(&address);
+    });
 }
 
 fn without_index(x: &Exchange<'_>) -> ToolError {

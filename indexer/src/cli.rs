@@ -89,6 +89,8 @@ pub enum Verb {
     Rollback(RollbackArguments),
     /// List the versions a store remembers
     History(HistoryArguments),
+    /// Write the collection as a folder that is a web site, and a store to read from
+    Export(ExportArguments),
     /// Print a completion script for a shell
     Completions(CompletionsArguments),
 }
@@ -182,6 +184,54 @@ pub struct HistoryArguments {
     /// Print the pointer as one JSON object on stdout
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `export`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+The folder opens in a browser as it is (index.html), can be put on any host of static files, and is read from there
+like any store. Files that stay the same keep their time, files of earlier exports that are not needed any more are
+removed, and files of others are never touched. The path of the first page is printed on stdout.
+
+Examples:
+  wakashu-indexer export wakashu_dir -o site/
+      then open site/index.html
+  wakashu-indexer export wakashu_dir -o site/ --base-url https://example.org/waka/
+      with addresses for links that are sent to others
+  wakashu-indexer export s3://poems-bucket/wakashu -o site/ --previous https://example.org/waka/
+      from a store; keeps what readers of the live site still hold")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub struct ExportArguments {
+    /// A collection to build first, an archive, or a store: s3://bucket/prefix, https://host/path or a path
+    #[arg(value_name = "WAKASHU_DIR|ARCHIVE|STORE")]
+    pub source: String,
+    /// The folder to write; made if it is not there
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// The address at which the site will be seen
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<String>,
+    /// How many earlier versions to keep for readers who still hold one
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub history: usize,
+    /// Where the live site is, for its earlier versions [default: the folder itself]
+    #[arg(long, value_name = "URL|DIR")]
+    pub previous: Option<String>,
+    /// Say what would be written and removed, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Treat warnings of a collection as errors
+    #[arg(long)]
+    pub strict: bool,
+    /// Print one JSON object on stdout: what was written, sizes by kind, warnings and problems
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress
+    #[arg(long)]
+    pub no_progress: bool,
+    /// How pictures of a collection are treated.
+    #[command(flatten)]
+    pub pictures: PictureArguments,
 }
 
 /// Arguments of `build`.

@@ -3,6 +3,7 @@
 pub mod build;
 pub mod check;
 pub mod completions;
+pub mod export;
 pub mod history;
 pub mod preview;
 pub mod publish;
@@ -47,6 +48,11 @@ pub fn hint_of(error: &anyhow::Error) -> Option<Remark> {
     }
     if let Some(error) = error.downcast_ref::<wakashu_storage::StorageError>() {
         return error.hint().map(failure::other);
+    }
+    if let Some(error) = error.downcast_ref::<crate::site::SiteError>()
+        && let Some(hint) = error.hint()
+    {
+        return Some(hint);
     }
     let kind =
         error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind)?;

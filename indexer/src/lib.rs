@@ -14,5 +14,7 @@ pub mod problem;
 pub mod program;
 pub mod report;
 mod root;
+mod site;
+mod source;
 pub mod walk;
 pub mod words;

@@ -37,6 +37,7 @@ fn run_verb(verb: Verb, report: Report, command: Command) -> anyhow::Result<Stat
         Verb::Publish(arguments) => cmd::publish::run(&arguments, report),
         Verb::Rollback(arguments) => cmd::rollback::run(&arguments, &report),
         Verb::History(arguments) => cmd::history::run(&arguments, &report),
+        Verb::Export(arguments) => cmd::export::run(&arguments, report),
         Verb::Completions(arguments) => cmd::completions::run(&arguments, command, &report),
     }
 }

@@ -12,15 +12,20 @@ use crate::words::{Wording, names as words};
 /// The directory of a collection, held open.
 #[derive(Debug)]
 pub(crate) struct Root {
+    #[cfg(unix)]
     directory: File,
-    /// Without links.
+    /// Without links. On Windows in its long form, `\\?\…`, which nobody is shown.
     real_path: PathBuf,
 }
 
 impl Root {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let real_path = path.canonicalize()?;
-        Ok(Self { directory: File::open(&real_path)?, real_path })
+        Ok(Self {
+            #[cfg(unix)]
+            directory: File::open(&real_path)?,
+            real_path,
+        })
     }
 
     /// Reads a file of at most `most` bytes; `path` is relative to the collection, and links in it stay inside.
@@ -55,24 +60,32 @@ impl Root {
         self.open_without_links(inside)
     }
 
-    /// Opens a file below the handle; a link that has come in between is an error, and a pipe does not wait.
-    #[cfg(target_os = "linux")]
+    /// Opens a file below the handle, from one directory to the next; a link that has come in between is an error, and
+    /// a pipe does not wait. `openat2` does that in one call, but not on every Unix, nor in every container.
+    #[cfg(unix)]
     fn open_without_links(&self, inside: &Path) -> io::Result<File> {
-        use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        Ok(File::from(openat2(&self.directory, inside, flags, Mode::empty(), resolve)?))
+        use rustix::fs::{Mode, OFlags, openat};
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
+        let mut file = None::<File>;
+        for part in inside.components() {
+            let std::path::Component::Normal(name) = part else {
+                return Err(io::ErrorKind::InvalidInput.into());
+            };
+            let above = file.as_ref().unwrap_or(&self.directory);
+            file = Some(File::from(openat(above, name, flags, Mode::empty())?));
+        }
+        file.ok_or_else(|| io::ErrorKind::InvalidInput.into())
     }
 
-    /// Opens a file below the collection. Without `openat2` a directory on the way could still be exchanged.
-    #[cfg(not(target_os = "linux"))]
+    /// Opens a file below the collection, but not what a link leads to that has taken its place. A directory on the way
+    /// could still be exchanged: there are no handles to start from.
+    #[cfg(windows)]
     fn open_without_links(&self, inside: &Path) -> io::Result<File> {
-        let _ = &self.directory;
-        let path = self.real_path.join(inside);
-        if path.symlink_metadata()?.is_symlink() {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "a link has taken its place"));
-        }
-        File::open(path)
+        use std::os::windows::fs::OpenOptionsExt as _;
+        const FILE_FLAG_OPEN_REPARSE_POINT: u32 = 0x0020_0000;
+        let mut options = File::options();
+        options.read(true).custom_flags(FILE_FLAG_OPEN_REPARSE_POINT);
+        options.open(self.real_path.join(inside))
     }
 }
 
@@ -80,7 +93,7 @@ fn has_changed(before: &Metadata, after: &Metadata) -> bool {
     before.len() != after.len() || before.modified().ok() != after.modified().ok()
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(all(test, unix))]
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use unicode_normalization::{UnicodeNormalization, is_nfc};
-use wakashu_archive::{ContentHash, Period, title_key};
+use wakashu_archive::{ContentHash, Period, RoundExtra, title_key};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::problem::Problem;
@@ -30,7 +30,7 @@ pub(crate) mod text_data;
 
 pub use fault::Fault;
 pub use json::Parsed;
-pub use period_file::{parse_map as parse_period_map, parse_round as parse_period_file};
+pub use period_file::{AboutRound, parse_map as parse_period_map, parse_round as parse_period_file};
 pub use text_data::parse as parse_text_data;
 
 use names::{COLLECTION_FILE, EntryFile, PERIOD_FILE, RankName, Spelling};
@@ -62,6 +62,26 @@ pub struct Collection {
 }
 
 impl Collection {
+    /// Takes the rounds away that are drafts, with what is wrong inside them, and returns their titles.
+    pub(crate) fn take_drafts(&mut self) -> Vec<String> {
+        let (drafts, rounds): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.rounds).into_iter().partition(|round| round.is_draft);
+        self.rounds = rounds;
+        let had_entries = drafts.iter().any(|round| !round.entries.is_empty());
+        if had_entries && self.entry_count() == 0 {
+            self.problems.push(Problem::error("", crate::words::collection::only_drafts()));
+        }
+        for draft in &drafts {
+            // What is wrong with a round that is not shown yet stops nobody.
+            let path = crate::problem::printable_path(Path::new(&draft.directory));
+            let is_inside = |problem: &Problem| {
+                problem.path.strip_prefix(&path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
+            self.problems.retain(|problem| !is_inside(problem));
+        }
+        drafts.into_iter().map(|round| round.title).collect()
+    }
+
     /// Returns how many entries there are, those to be left out included.
     #[must_use]
     pub fn entry_count(&self) -> usize {
@@ -91,6 +111,10 @@ pub struct RoundPlan {
     pub title: String,
     /// When it was compiled.
     pub period: Option<Period>,
+    /// The texts about it, in the order they are shown.
+    pub extras: Vec<RoundExtra>,
+    /// It is for the curator's eyes only.
+    pub is_draft: bool,
     /// Its own `編纂時期.json`.
     pub period_file: Option<InputFile>,
     /// Entries by rank.
@@ -290,6 +314,8 @@ impl<'a> Walk<'a> {
             directory: entry.file_name().to_owned(),
             title,
             period: None,
+            extras: Vec::new(),
+            is_draft: false,
             period_file: None,
             entries: Vec::new(),
             left_out,
@@ -400,11 +426,21 @@ impl<'a> Walk<'a> {
             }
             return;
         }
-        let Some((bytes, input)) = self.description_file(entry) else { return };
+        let Some((bytes, input)) = self.description_file(entry) else {
+            if let Some(round) = self.rounds.last_mut() {
+                round.left_out = true;
+            }
+            return;
+        };
         let parsed = period_file::parse_round(&bytes);
         self.faults(&input, parsed.faults);
+        let AboutRound { period, extras, is_draft } = parsed.value;
         if let Some(round) = self.rounds.last_mut() {
-            round.period = parsed.value;
+            round.period = period;
+            round.extras = extras;
+            round.is_draft = is_draft == Some(true);
+            // It may be a draft.
+            round.left_out |= is_draft.is_none();
             round.period_file = Some(input);
         }
     }

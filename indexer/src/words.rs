@@ -15,6 +15,7 @@ mod language;
 pub(crate) mod names;
 pub(crate) mod periods;
 pub(crate) mod pictures;
+pub(crate) mod site;
 pub(crate) mod talk;
 pub(crate) mod texts;
 

@@ -24,6 +24,7 @@ mod round;
 mod search;
 mod text;
 mod uuid;
+mod view;
 
 pub use address::{Address, LinkStyle, Place, picture_file};
 pub use assets::{ASSETS, Asset, asset};
@@ -36,6 +37,7 @@ pub use notice::Notice;
 pub use policy::{CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY_IN_META, REFERRER_POLICY};
 pub use round::{ENTRIES_ON_A_PAGE, chunks_of_page, pages_of_round};
 pub use search::{HITS_ON_A_PAGE, Hit, Outcome, Total};
+pub use view::{VIEW_VERSION, view};
 
 /// Names the templates, style and script of this build: a part of every page's ETag.
 pub const TEMPLATE_VERSION: &str = env!("TEMPLATE_VERSION");

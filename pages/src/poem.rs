@@ -1,9 +1,9 @@
 //! A poem: written vertically, its picture beside it, everything about it below.
 
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 use wakashu_archive::{ArchivedEntry, ArchivedRound, PageView, Size, unescape};
 
-use crate::address::Address;
+use crate::address::{Address, Href, Links};
 use crate::collection::{DESCRIPTION_CHARACTERS, Renderer};
 use crate::frame::{Document, Page, arrow, step};
 use crate::outward::Outward;
@@ -34,20 +34,7 @@ impl Renderer<'_> {
         let to = |rank: u32| Address::Poem { round: title, rank };
         let to_link = |rank: Option<u32>| rank.map(|rank| links.to(to(rank)));
         let main = html! {
-            article.entry .bare[entry.picture.is_none()] {
-                h1.by { span.rank { (rank) "位" } " " bdi { (Text(&account)) } }
-                div.scroll tabindex="0" role="group" aria-label="歌" {
-                    p.waka .long[is_long(&poem)] { (Vertical(&poem)) }
-                }
-                @if let Some(full) = entry.picture.as_ref() {
-                    figure.picture {
-                        a href=(links.to_picture(title, rank, Size::Large, &full.large)) {
-                            (picture(&links, title, entry, AT_LARGE))
-                        }
-                    }
-                }
-                (about(entry))
-            }
+            (Leaf::of(&links, title, entry))
             nav.neighbours aria-label="前後の歌" {
                 @let label = |rank: Option<u32>| html! { @if let Some(rank) = rank { (rank) "位" } };
                 (step("prev", to_link(previous).as_ref(), &html! { (arrow("←")) " " (label(previous)) }))
@@ -82,28 +69,79 @@ fn neighbours(round: &ArchivedRound, view: &PageView, at: usize) -> (Option<u32>
     (here(at.checked_sub(1)).or_else(before), here(Some(at + 1)).or_else(after))
 }
 
-/// The reading, the works answered, and what is folded away: prompt and extras.
-fn about(entry: &ArchivedEntry) -> Markup {
-    let prompt = unescape(entry.prompt_escaped());
-    let yomi = entry.yomi.as_ref().map(|yomi| unescape(yomi));
-    html! {
-        div.about {
-            @if let Some(yomi) = yomi.filter(|yomi| !yomi.trim().is_empty()) {
-                section { h2 { "よみ" } p { (Lines(&yomi)) } }
-            }
-            @if !entry.honka.is_empty() {
-                section {
-                    h2 { "本歌" }
-                    ul.honka { @for honka in entry.honka_escaped() { li { (honka_link(&unescape(honka))) } } }
+/// A poem as it stands on its page and in the view inside a conversation: each part as it is to be in the document.
+pub(crate) struct Leaf {
+    pub(crate) rank: Markup,
+    pub(crate) account: Markup,
+    pub(crate) poem: Markup,
+    pub(crate) is_long: bool,
+    /// Where the picture leads, and the picture.
+    pub(crate) picture: Option<(Option<Href>, Markup)>,
+    pub(crate) yomi: Option<Markup>,
+    pub(crate) honka: Vec<Markup>,
+    pub(crate) prompt: Option<Markup>,
+    pub(crate) extras: Vec<(Markup, Markup)>,
+    /// What stands below all of it.
+    pub(crate) foot: Markup,
+}
+
+impl Leaf {
+    fn of(links: &Links<'_>, round: &str, entry: &ArchivedEntry) -> Self {
+        let rank = entry.rank.to_native();
+        let poem = unescape(entry.poem_escaped());
+        let filled = |text: &str| (!text.trim().is_empty()).then(|| Lines(text).render());
+        let picture = entry.picture.as_ref().map(|full| {
+            let large = links.to_picture(round, rank, Size::Large, &full.large);
+            (Some(large), picture(links, round, entry, AT_LARGE))
+        });
+        let extras = entry.extras_escaped();
+        Self {
+            rank: rank.render(),
+            account: Text(&unescape(entry.account_escaped())).render(),
+            poem: Vertical(&poem).render(),
+            is_long: is_long(&poem),
+            picture,
+            yomi: entry.yomi.as_ref().and_then(|yomi| filled(&unescape(yomi))),
+            honka: entry.honka_escaped().map(|honka| honka_link(&unescape(honka))).collect(),
+            prompt: filled(&unescape(entry.prompt_escaped())),
+            extras: extras
+                .map(|(key, value)| (Text(&unescape(key)).render(), Lines(&unescape(value)).render()))
+                .collect(),
+            foot: html! {
+                p.share { button.copy type="button" hidden data-done="コピーしました" { "リンクをコピー" } }
+            },
+        }
+    }
+}
+
+impl Render for Leaf {
+    fn render(&self) -> Markup {
+        html! {
+            article.entry .bare[self.picture.is_none()] {
+                h1.by { span.rank { (self.rank) "位" } " " bdi { (self.account) } }
+                div.scroll tabindex="0" role="group" aria-label="歌" {
+                    p.waka .long[self.is_long] { (self.poem) }
+                }
+                @if let Some((href, picture)) = &self.picture {
+                    figure.picture { a href=[href.as_ref()] { (picture) } }
+                }
+                div.about {
+                    @if let Some(yomi) = &self.yomi { section { h2 { "よみ" } p { (yomi) } } }
+                    @if !self.honka.is_empty() {
+                        section {
+                            h2 { "本歌" }
+                            ul.honka { @for honka in &self.honka { li { (honka) } } }
+                        }
+                    }
+                    @if let Some(prompt) = &self.prompt {
+                        details { summary { "絵のプロンプト" } p { (prompt) } }
+                    }
+                    @for (key, value) in &self.extras {
+                        details { summary { bdi { (key) } } p { (value) } }
+                    }
+                    (self.foot)
                 }
             }
-            @if !prompt.trim().is_empty() {
-                details { summary { "絵のプロンプト" } p { (Lines(&prompt)) } }
-            }
-            @for (key, value) in entry.extras_escaped() {
-                details { summary { bdi { (Text(&unescape(key))) } } p { (Lines(&unescape(value))) } }
-            }
-            p.share { button.copy type="button" hidden data-done="コピーしました" { "リンクをコピー" } }
         }
     }
 }

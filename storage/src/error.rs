@@ -203,6 +203,14 @@ pub enum StorageError {
         store: String,
         /// When the current version was published.
         published_at: Timestamp,
+        /// How many versions there are that were rolled back from.
+        others: usize,
+    },
+    /// The history names a version whose archive is not there any more, or not whole.
+    #[error("`{object}` is gone, though the history names it")]
+    ArchiveGone {
+        /// Which archive.
+        object: String,
     },
     /// A file could not be read or written.
     #[error("could not {verb} `{}`", path.display())]
@@ -279,14 +287,20 @@ impl StorageError {
             Self::OtherLength { .. } => Some(
                 "copy or publish the archive again, and have whatever serves it pass it on unchanged and uncompressed",
             ),
-            Self::BadArchive { .. } => Some("build it again, and run `wakashu-indexer check` on it"),
+            Self::BadArchive { .. } => Some("build it again, and run `wakashu check` on it"),
             Self::SourceChanged { .. } => Some("wait until it is written, then publish again"),
             Self::NoEntries { .. } => Some("build it again from a collection with entries"),
             Self::NotInHistory { .. } => {
-                Some("`wakashu-indexer history` lists the versions that can be served again")
+                Some("`wakashu history` lists the versions that can be served again")
             }
-            Self::NoEarlierVersion { .. } => {
-                Some("name the version with its digest; `wakashu-indexer history` lists them")
+            Self::NoEarlierVersion { others: 0, .. } => {
+                Some("it is the only version here; publish what should be served instead")
+            }
+            Self::NoEarlierVersion { .. } => Some(
+                "name one of the versions that were rolled back from with its digest; `wakashu history` lists them",
+            ),
+            Self::ArchiveGone { .. } => {
+                Some("name another version of `wakashu history`, or publish the collection again")
             }
             Self::DoesNotStay { .. } => {
                 Some("look for another program or lifecycle rule that removes objects, then publish again")

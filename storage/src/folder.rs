@@ -19,7 +19,7 @@ use crate::storage::{
     BoxFuture, Etag, Fetched, MAX_SMALL_BYTES, Object, ObjectInfo, Progress, PutOutcome, ReadStore, Source,
     Store,
 };
-use crate::temporary::{TemporaryFile, folder_of, sync_folder};
+use crate::temporary::{TemporaryFile, folder_of, remove_file, sync_folder};
 
 /// Held while a small object is replaced. Advisory; the system lets go of it when its holder dies.
 const LOCK_NAME: &str = ".wakashu.lock";
@@ -124,7 +124,7 @@ impl Folder {
 
     fn remove(&self, key: &str) -> Result<(), StorageError> {
         let path = self.path(key)?;
-        match fs::remove_file(&path) {
+        match remove_file(&path) {
             Err(missing) if missing.kind() == io::ErrorKind::NotFound => return Ok(()),
             removed => removed.map_err(|source| io_error("remove", &path, source))?,
         }

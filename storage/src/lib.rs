@@ -8,6 +8,7 @@
 //! Nothing here prints, and nothing here decides what a client may see: errors name buckets and paths and are
 //! meant for the operator.
 
+mod changes;
 mod error;
 mod file;
 mod folder;
@@ -26,6 +27,7 @@ mod temporary;
 mod timestamp;
 mod web_address;
 
+pub use changes::{Changes, Counts};
 pub use error::StorageError;
 pub use file::{FileMark, LocalFile};
 pub use folder::Folder;
@@ -35,8 +37,8 @@ pub use key::check_key;
 pub use location::{Location, LocationError, Place};
 pub use open::{OpenError, open_archive};
 pub use pointer::{
-    ARCHIVES_PREFIX, MAX_INLINE_BYTES, POINTER_KEY, Pointer, PointerOpening, Version, archive_key,
-    digest_of_key,
+    ARCHIVES_PREFIX, MAX_INLINE_BYTES, MAX_NOTE_CHARACTERS, POINTER_KEY, Pointer, PointerOpening, Version,
+    archive_key, digest_of_key,
 };
 pub use publish::{
     ArchiveWrite, PRUNE_AGE, PublishOptions, PublishOutcome, RollbackOutcome, history, publish, publish_file,

@@ -203,7 +203,17 @@ fn file_url(rest: &str) -> Result<Location, &'static str> {
     if !local.starts_with('/') {
         return Err("a file address is absolute and has three slashes, as in file:///srv/poems");
     }
-    path(Path::new(&percent_decoded(local).ok_or("a `%` must be followed by the two hex digits of UTF-8")?))
+    let decoded = percent_decoded(local).ok_or("a `%` must be followed by the two hex digits of UTF-8")?;
+    path(Path::new(if cfg!(windows) { from_drive(&decoded) } else { &decoded }))
+}
+
+/// Returns the path of an address without the slash before a drive's letter: `/C:/poems` is `C:/poems`.
+fn from_drive(path: &str) -> &str {
+    let from_letter = path.strip_prefix('/').unwrap_or(path);
+    match from_letter.as_bytes() {
+        [letter, b':', ..] if letter.is_ascii_alphabetic() => from_letter,
+        _ => path,
+    }
 }
 
 fn path(path: &Path) -> Result<Location, &'static str> {
@@ -277,6 +287,21 @@ mod tests {
         assert_eq!(read("store"), (Place::Folder("store".into()), None));
         assert_eq!(read("x.wakashu"), (Place::Folder(".".into()), Some("x.wakashu".to_owned())));
         assert_eq!(read("/a/x.wakashu"), (Place::Folder("/a".into()), Some("x.wakashu".to_owned())));
+    }
+
+    #[test]
+    fn a_file_address_names_a_drive_on_windows() {
+        for (path, expected) in [
+            ("/C:/poems", "C:/poems"),
+            ("/c:/", "c:/"),
+            ("/srv/C:/poems", "/srv/C:/poems"),
+            ("/1:/poems", "/1:/poems"),
+            ("/", "/"),
+        ] {
+            assert_eq!(from_drive(path), expected);
+        }
+        let expected = if cfg!(windows) { "C:/和 歌" } else { "/C:/和 歌" };
+        assert_eq!(read("file:///C:/%E5%92%8C%20歌"), (Place::Folder(expected.into()), None));
     }
 
     #[test]

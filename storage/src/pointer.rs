@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use wakashu_archive::{Archive, ContentHash};
 
+use crate::changes::Changes;
 use crate::error::StorageError;
 use crate::storage::{Etag, Fetched, ReadStore};
 use crate::timestamp::Timestamp;
@@ -41,6 +42,23 @@ pub struct Version {
     pub built_from: ContentHash,
     /// When it was first published.
     pub published_at: Timestamp,
+    /// What it changed when it was published. Nobody may have counted, as in pointers of older builds.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "if_readable")]
+    pub changes: Option<Changes>,
+    /// What its publisher had to say about it, in at most [`MAX_NOTE_CHARACTERS`].
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "if_readable")]
+    pub note: Option<String>,
+}
+
+/// Most characters of a publisher's note.
+pub const MAX_NOTE_CHARACTERS: usize = 500;
+
+/// Reads what is told by the way: in another form than ours it counts as left out.
+fn if_readable<'de, D: Deserializer<'de>, T: de::DeserializeOwned>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
 /// Most bytes of an archive's end that the pointer carries. The root of 5,000 entries fits.
@@ -168,7 +186,8 @@ impl Pointer {
     }
 
     /// Returns the JSON to store: indented, because people read it, and ending in a line feed.
-    pub(crate) fn to_json(&self) -> Bytes {
+    #[must_use]
+    pub fn to_json(&self) -> Bytes {
         // Only maps whose keys are not strings and failing `Serialize` implementations can fail; there are none.
         let mut json = serde_json::to_vec_pretty(self).unwrap_or_default();
         json.push(b'\n');
@@ -220,6 +239,8 @@ mod tests {
             bytes: 364,
             built_from: ContentHash::of(b"inputs"),
             published_at: "2026-11-16T09:30:00Z".parse().unwrap(),
+            changes: None,
+            note: None,
         }
     }
 
@@ -233,6 +254,7 @@ mod tests {
         assert_eq!(value["published_at"], "2026-11-16T09:30:00Z");
         value["signature"] = "new".into();
         value["history"][0]["note"] = 1.into();
+        value["changes"] = "many".into();
         assert_eq!(serde_json::from_value::<Pointer>(value.clone()).unwrap(), pointer);
 
         value["digest"] = "../../etc/passwd".into();

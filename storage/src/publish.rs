@@ -17,11 +17,13 @@ use wakashu_archive::{
     Archive, ContentHash, HEAD_MAGIC, ReadAt as _, Span, TAIL_BYTES, TRAILER_BYTES, Trailer,
 };
 
+use crate::changes;
 use crate::error::StorageError;
 use crate::file::LocalFile;
 use crate::open::{OpenError, open_archive};
 use crate::pointer::{
-    ARCHIVES_PREFIX, POINTER_KEY, Pointer, PointerOpening, Version, archive_key, digest_of_key,
+    ARCHIVES_PREFIX, MAX_NOTE_CHARACTERS, POINTER_KEY, Pointer, PointerOpening, Version, archive_key,
+    digest_of_key,
 };
 use crate::storage::{Etag, Fetched, ObjectInfo, Progress, PutOutcome, ReadStore, Source, Store};
 use crate::timestamp::Timestamp;
@@ -48,13 +50,15 @@ pub struct PublishOptions {
     /// How long a deletion that another publisher has begun may take to arrive. Waited only when the archive was
     /// found in the storage, old and named by no history.
     pub settle: Duration,
+    /// What to say about the version; at most [`MAX_NOTE_CHARACTERS`](crate::MAX_NOTE_CHARACTERS), the rest is cut.
+    pub note: Option<String>,
 }
 
 impl PublishOptions {
     /// Returns the usual options: ten earlier versions are kept.
     #[must_use]
     pub fn at(now: SystemTime) -> Self {
-        Self { keep: 10, dry_run: false, now, settle: Duration::from_secs(35) }
+        Self { keep: 10, dry_run: false, now, settle: Duration::from_secs(35), note: None }
     }
 }
 
@@ -93,6 +97,8 @@ pub struct RollbackOutcome {
     pub current: Version,
     /// What was served before.
     pub previous: Version,
+    /// The versions whose changes readers no longer see, the latest first. Empty when a later version is served again.
+    pub taken_back: Vec<Version>,
 }
 
 /// Publishes an archive file. Running it again writes nothing.
@@ -147,6 +153,8 @@ pub async fn publish_file(
         bytes: local.file.length(),
         built_from: local.built_from,
         published_at: Timestamp::from(options.now),
+        changes: changes::count(storage, current, &local.archive, &local.file).await,
+        note: options.note.as_ref().map(|note| note.chars().take(MAX_NOTE_CHARACTERS).collect()),
     };
     let mut next_pointer = match &known {
         Some((pointer, _)) => pointer.switched_to(next.clone(), options.keep),
@@ -220,6 +228,7 @@ pub async fn rollback(
             return Err(StorageError::NoEarlierVersion {
                 store: store(),
                 published_at: previous.published_at,
+                others: pointer.rolled_back().len(),
             });
         }
     };
@@ -228,16 +237,20 @@ pub async fn rollback(
     };
     let current = next.current.clone();
     if current.digest == previous.digest {
-        return Ok(RollbackOutcome { current, previous });
+        return Ok(RollbackOutcome { current, previous, taken_back: Vec::new() });
     }
+    let place = pointer.earlier().iter().position(|version| version.digest == current.digest);
+    let taken_back = place.map_or_else(Vec::new, |place| {
+        std::iter::once(&previous).chain(pointer.earlier().iter().take(place)).cloned().collect()
+    });
     if !is_whole(storage, current.digest, current.bytes).await? {
-        return Err(StorageError::NotFound {
+        return Err(StorageError::ArchiveGone {
             object: format!("{}/{}", store(), archive_key(current.digest)),
         });
     }
     next.opening = opening_of(storage, &current).await?;
     storage.compare_and_swap(POINTER_KEY, next.to_json(), Some(&etag)).await?;
-    Ok(RollbackOutcome { current, previous })
+    Ok(RollbackOutcome { current, previous, taken_back })
 }
 
 /// Returns what is served and what was served before.
@@ -250,6 +263,7 @@ pub async fn history(storage: &dyn ReadStore) -> Result<Pointer, StorageError> {
 
 /// An archive file about to be published.
 struct LocalArchive {
+    archive: Archive,
     digest: ContentHash,
     built_from: ContentHash,
     opening: PointerOpening,
@@ -274,7 +288,7 @@ impl LocalArchive {
         let length = file.length().min(TAIL_BYTES);
         let tail = file.read_at(Span { offset: file.length() - length, length }).map_err(refused)?;
         let opening = PointerOpening::of(&archive, &tail);
-        Ok(Self { digest: archive.digest(), built_from, opening, file })
+        Ok(Self { digest: archive.digest(), archive, built_from, opening, file })
     }
 
     /// Makes sure that what was written is what the digest names: takes it back if the file changed meanwhile.

@@ -8,6 +8,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
@@ -27,10 +28,10 @@ impl TemporaryFile {
         remove_litter(folder);
         let mut builder = tempfile::Builder::new();
         builder.prefix(PREFIX).suffix(SUFFIX);
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         loop {
-            let file = builder.tempfile_in(folder)?;
+            // Opened here: the builder itself would ask for other rights than those of any new file.
+            let file = builder
+                .make_in(folder, |path| File::options().read(true).write(true).create_new(true).open(path))?;
             let taken = matches!(file.as_file().try_lock(), Err(fs::TryLockError::WouldBlock));
             // Before it was locked, another writer may have taken it for litter.
             if !taken && file.path().exists() {
@@ -53,7 +54,7 @@ impl TemporaryFile {
     /// Makes the content durable and gives the file its name, in place of a file of that name.
     pub fn keep(self, path: &Path) -> io::Result<()> {
         self.0.as_file().sync_all()?;
-        self.0.persist(path)?;
+        self.rename_over(path)?;
         sync_folder(folder_of(path))
     }
 
@@ -64,14 +65,27 @@ impl TemporaryFile {
     /// racing writers wins. A file system that can do neither reports an error.
     pub fn keep_new(self, path: &Path) -> io::Result<()> {
         self.0.as_file().sync_all()?;
-        self.0.persist_noclobber(path)?;
+        let mut file = Some(self.0);
+        patiently(is_in_use, || match file.take().map(|file| file.persist_noclobber(path)) {
+            Some(Err(refused)) => {
+                file = Some(refused.file);
+                Err(refused.error)
+            }
+            _ => Ok(()),
+        })?;
         sync_folder(folder_of(path))
     }
 
     /// Gives the file its name, in place of a file of that name. After a power cut its content may be lost: for files
     /// that show when they are broken and can be made again.
     pub fn keep_unsynced(self, path: &Path) -> io::Result<()> {
-        self.0.persist(path)?;
+        self.rename_over(path)
+    }
+
+    /// The standard library's renaming also replaces a file that is being read, on Windows too.
+    fn rename_over(mut self, path: &Path) -> io::Result<()> {
+        patiently(is_in_use, || fs::rename(self.0.path(), path))?;
+        self.0.disable_cleanup(true);
         Ok(())
     }
 }
@@ -96,6 +110,31 @@ pub fn spool_in(folder: &Path) -> io::Result<File> {
 #[must_use]
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Removes a file that others may be looking at.
+pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
+    patiently(is_in_use, || fs::remove_file(path))
+}
+
+/// Tells whether another program keeps a file from being renamed or removed, perhaps only for a moment: on Windows
+/// virus scanners and search indexers look into every new file. Elsewhere names are nobody's.
+fn is_in_use(error: &io::Error) -> bool {
+    const ACCESS_DENIED: i32 = 5;
+    const SHARING_VIOLATION: i32 = 32;
+    const LOCK_VIOLATION: i32 = 33;
+    cfg!(windows) && matches!(error.raw_os_error(), Some(ACCESS_DENIED | SHARING_VIOLATION | LOCK_VIOLATION))
+}
+
+/// Tries again for half a second in all.
+fn patiently(passes: impl Fn(&io::Error) -> bool, mut act: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    for pause in [1, 4, 15, 60, 120, 300].map(Duration::from_millis) {
+        match act() {
+            Err(error) if passes(&error) => std::thread::sleep(pause),
+            done => return done,
+        }
+    }
+    act()
 }
 
 /// Makes new and removed names in a folder survive a power cut. Only Unix can sync a folder.
@@ -166,6 +205,42 @@ mod tests {
         written("4").keep_unsynced(&path).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"4");
         assert_eq!(names(folder.path()), ["x"]);
+    }
+
+    #[test]
+    fn a_file_that_is_being_read_is_replaced_and_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        fs::write(&path, "before").unwrap();
+        let mut reader = File::open(&path).unwrap();
+        let mut file = TemporaryFile::create_in(folder.path()).unwrap();
+        file.write_all(b"after").unwrap();
+        file.keep(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"after");
+        let _second = File::open(&path).unwrap();
+        remove_file(&path).unwrap();
+        let mut read = String::new();
+        reader.read_to_string(&mut read).unwrap();
+        assert_eq!(read, "before");
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn what_passes_is_waited_for_and_what_does_not_is_told_at_once() {
+        let failing = |times: u32, kind: io::ErrorKind| {
+            let mut tried = 0;
+            let done = patiently(
+                |error| error.kind() == io::ErrorKind::ResourceBusy,
+                || {
+                    tried += 1;
+                    if tried > times { Ok(()) } else { Err(kind.into()) }
+                },
+            );
+            (done.is_ok(), tried)
+        };
+        assert_eq!(failing(2, io::ErrorKind::ResourceBusy), (true, 3));
+        assert_eq!(failing(1, io::ErrorKind::NotFound), (false, 1));
+        assert_eq!(failing(100, io::ErrorKind::ResourceBusy), (false, 7));
     }
 
     #[cfg(unix)]

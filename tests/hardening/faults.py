@@ -21,6 +21,8 @@ import tempfile
 import time
 import urllib.request
 
+from table import row, skipped
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # What is shown by tests: the fault, the test's file, its name.
@@ -362,18 +364,17 @@ def main():
             if options.only in what:
                 ok = name in held
                 bad += not ok
-                print(f"| {what} | `{name.rpartition('::')[2]}` | {'held' if ok else 'FAILED'} |", flush=True)
+                row("–", what, "", f"`{name.rpartition('::')[2]}`", ok)
     for what, scene in SCENES:
         if options.only not in what:
             continue
         with tempfile.TemporaryDirectory() as folder:
             try:
-                outcome = f"held: {scene(Place(folder, options.programs.resolve()))}"
+                bad += row("–", what, "", scene(Place(folder, options.programs.resolve())), True)
             except Missing as missing:
-                bad, outcome = bad + 1, f"MISSING: {missing}"
+                bad += skipped("–", what, "", missing)
             except Failed as failed:
-                bad, outcome = bad + 1, f"FAILED: {failed}"
-        print(f"| {what} | here | {outcome} |", flush=True)
+                bad += row("–", what, "", str(failed).replace("\n", " "), False)
     return bad > 0
 
 

@@ -4,5 +4,6 @@ mod facade;
 mod lambda;
 mod mcp;
 mod members;
+mod programs;
 mod security;
 mod storage;

@@ -1,5 +1,7 @@
 //! A link over HTTP: every message is a POST of its own, on connections that are kept.
 
+pub mod fetch;
+
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

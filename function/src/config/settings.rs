@@ -202,7 +202,7 @@ pub(crate) static SETTINGS: &[Setting] = &[
 ];
 
 /// What our other programs, workflows and tests read: theirs to understand, not to be refused here.
-pub(super) const OTHERS: [&str; 15] = [
+pub(super) const OTHERS: [&str; 18] = [
     "WAKASHU_DIR",
     "WAKASHU_LANGUAGE",
     "WAKASHU_STORE",
@@ -215,6 +215,9 @@ pub(super) const OTHERS: [&str; 15] = [
     "WAKASHU_PROGRAMS",
     "WAKASHU_SEEDS",
     "WAKASHU_LONG",
+    "WAKASHU_POEMS",
+    "WAKASHU_PICTURES",
+    "WAKASHU_KEEP",
     "WAKASHU_TEST_STORE",
     "WAKASHU_TEST_FILE",
     "WAKASHU_WRITE_GOLDEN",

@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -181,25 +182,43 @@ impl Held {
     }
 }
 
-/// Returns what resolves when the process is asked to stop: Ctrl-C or SIGTERM. From the call on, not from when it is
-/// first waited for, a signal no longer ends the process by itself.
+/// Returns what resolves when the process is asked to stop: Ctrl-C or SIGTERM; on Windows Ctrl-C, Ctrl-Break, the end of
+/// the console, of the session or of the machine. From the call on, not from when it is first waited for, a signal no
+/// longer ends the process by itself.
 pub fn stop_requested() -> impl Future<Output = ()> {
-    #[cfg(unix)]
-    let signals = {
-        use tokio::signal::unix::{SignalKind, signal};
-        signal(SignalKind::interrupt()).ok().zip(signal(SignalKind::terminate()).ok())
+    let mut signals = stop_signals();
+    std::future::poll_fn(move |context| {
+        // Not `any`, which would leave out the rest: each must know whom to wake.
+        let heard = signals.iter_mut().filter_map(|signal| signal(context).is_ready().then_some(())).count();
+        if heard > 0 { Poll::Ready(()) } else { Poll::Pending }
+    })
+}
+
+/// Waits for one signal.
+type StopSignal = Box<dyn FnMut(&mut Context<'_>) -> Poll<Option<()>> + Send>;
+
+#[cfg(unix)]
+fn stop_signals() -> Vec<StopSignal> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let heard = |kind| {
+        let mut signal = signal(kind).ok()?;
+        Some(Box::new(move |context: &mut Context<'_>| signal.poll_recv(context)) as StopSignal)
     };
-    async move {
-        #[cfg(unix)]
-        if let Some((mut interrupt, mut terminate)) = signals {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            return;
-        }
-        let _ = tokio::signal::ctrl_c().await;
+    [SignalKind::interrupt(), SignalKind::terminate()].into_iter().filter_map(heard).collect()
+}
+
+#[cfg(windows)]
+fn stop_signals() -> Vec<StopSignal> {
+    use tokio::signal::windows;
+    macro_rules! heard {
+        ($($name:ident),*) => {
+            [$(windows::$name().ok().map(|mut signal| {
+                Box::new(move |context: &mut Context<'_>| signal.poll_recv(context)) as StopSignal
+            })),*]
+        };
     }
+    // The system ends the process a few seconds after one of the last three was heard.
+    heard!(ctrl_c, ctrl_break, ctrl_close, ctrl_logoff, ctrl_shutdown).into_iter().flatten().collect()
 }
 
 /// Tells whether only this machine can reach `address`.

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use crate::mcp::resources::view::{EXTENSION, MEDIA_TYPE};
 use crate::served::snapshot::{Basis, Prepared};
 use crate::text::{Answer, field};
 use crate::tools::{TOOLS, Tool};
@@ -35,6 +36,12 @@ pub(crate) fn prepare(basis: &Basis<'_>) -> Prepared {
                     }
                 });
             }
+            // Whoever asks: lists are the same for all, and many requests do not say what a client can do.
+            field!(out, "extensions").object(|out| {
+                out.field_called(EXTENSION).object(|out| {
+                    field!(out, "mimeTypes").strings([MEDIA_TYPE]);
+                });
+            });
         });
     };
     let tools = text(|out| {

@@ -1,4 +1,4 @@
-//! Resources: the rounds, a round, an entry, its picture, and rounds by date.
+//! Resources: the rounds, a round, an entry, its picture, rounds by date, and the view that hosts show.
 //!
 //! A resource is one file and one row of [`RESOURCES`].
 
@@ -7,6 +7,7 @@ mod entry;
 mod picture;
 mod round;
 mod rounds;
+pub(super) mod view;
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -43,15 +44,31 @@ const READ_TTL_MS: u64 = 3_600_000;
 /// A resource, or all those whose addresses look alike.
 #[derive(Debug)]
 pub(super) struct Resource {
-    /// What comes after [`uri::ROUNDS`] in its address.
-    path: &'static [Segment],
+    address: Address,
     name: &'static str,
     title: &'static str,
     description: &'static str,
     /// The type, where all of them share one.
     media_type: Option<&'static str>,
-    /// Writes one as an item of `contents`.
-    read: for<'a> fn(Wanted<'a>, &'a mut Answer) -> Work<'a>,
+    read: Read,
+}
+
+/// Where a resource is.
+#[derive(Debug)]
+enum Address {
+    /// Below [`uri::ROUNDS`], by what comes after it.
+    Path(&'static [Segment]),
+    /// Here, whatever query follows.
+    Fixed(&'static str),
+}
+
+/// Writes one as an item of `contents`.
+#[derive(Debug)]
+enum Read {
+    /// With or without an index, from its address.
+    Always(fn(&str, &mut Answer)),
+    /// From an index, and not without one.
+    FromIndex(for<'a> fn(Wanted<'a>, &'a mut Answer) -> Work<'a>),
 }
 
 /// A resource being read.
@@ -70,22 +87,47 @@ const ROUND: Segment = Segment::Variable("round", Completes::Rounds);
 const RANK: Segment = Segment::Variable("rank", Completes::Ranks(&["round"]));
 
 /// All of them. The first whose path fits an address is read.
-static RESOURCES: &[&Resource] =
-    &[&rounds::RESOURCE, &round::RESOURCE, &entry::RESOURCE, &picture::RESOURCE, &by_date::RESOURCE];
+static RESOURCES: &[&Resource] = &[
+    &rounds::RESOURCE,
+    &round::RESOURCE,
+    &entry::RESOURCE,
+    &picture::RESOURCE,
+    &by_date::RESOURCE,
+    &view::RESOURCE,
+];
+
+/// Resources that are listed before the rounds are: the list of rounds, and the view.
+const LISTED_BEFORE: usize = 2;
 
 impl Resource {
-    fn fits(&self, segments: &[Cow<'_, str>]) -> bool {
-        self.path.len() == segments.len()
-            && self.path.iter().zip(segments).all(|(segment, given)| match segment {
-                Segment::Fixed(text) => given == text,
-                Segment::Variable(..) => true,
-            })
+    /// Tells whether an address is of this resource. `segments` is what comes after [`uri::ROUNDS`] in it, if it begins so.
+    fn fits(&self, address: &str, segments: Option<&[Cow<'_, str>]>) -> bool {
+        match self.address {
+            Address::Fixed(fixed) => {
+                address.strip_prefix(fixed).is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))
+            }
+            Address::Path(path) => segments.is_some_and(|segments| {
+                path.len() == segments.len()
+                    && path.iter().zip(segments).all(|(segment, given)| match segment {
+                        Segment::Fixed(text) => given == text,
+                        Segment::Variable(..) => true,
+                    })
+            }),
+        }
+    }
+
+    /// Returns what varies in the addresses, and what does not; nothing for a single resource.
+    fn path(&self) -> &'static [Segment] {
+        match self.address {
+            Address::Path(path) => path,
+            Address::Fixed(_) => &[],
+        }
     }
 
     /// Returns the template of the addresses; that of a single resource is its address.
     fn template(&self) -> String {
         let mut template = uri::ROUNDS.to_owned();
-        for segment in self.path {
+        for segment in self.path() {
             match segment {
                 Segment::Fixed(text) => template.extend(["/", text]),
                 Segment::Variable(name, _) => template.extend(["/{", name, "}"]),
@@ -96,7 +138,7 @@ impl Resource {
 
     /// Returns what completes a variable of the template.
     pub(super) fn variable(&self, wanted: &str) -> Option<&Completes> {
-        self.path.iter().find_map(|segment| match segment {
+        self.path().iter().find_map(|segment| match segment {
             Segment::Variable(name, completes) if *name == wanted => Some(completes),
             _ => None,
         })
@@ -104,7 +146,7 @@ impl Resource {
 }
 
 fn all_templates() -> impl Iterator<Item = &'static Resource> {
-    RESOURCES.iter().copied().filter(|resource| !resource.path.is_empty())
+    RESOURCES.iter().copied().filter(|resource| !resource.path().is_empty())
 }
 
 /// Finds the resources whose template this is.
@@ -137,19 +179,21 @@ pub(super) fn list(
     let mut next = None;
     if let Some(index) = x.index() {
         let all = &index.archive().root().rounds;
-        // The list of rounds is the first resource, so round N is resource N + 1.
         let mut written = 0;
         if offset == 0 {
             rounds::write_listing(out.item(), index, x);
-            written += 1;
+            view::write_listing(out.item());
+            written += LISTED_BEFORE;
         }
-        for round in all.iter().skip(offset.saturating_sub(1)).take(PAGE_RESOURCES - written) {
+        for round in all.iter().skip(offset.saturating_sub(LISTED_BEFORE)).take(PAGE_RESOURCES - written) {
             round::write_listing(out.item(), round);
             written += 1;
         }
         let after = offset.saturating_add(written);
-        next = (after <= all.len() && written > 0)
+        next = (after < all.len() + LISTED_BEFORE && written > 0)
             .then(|| Cursor { offset: after }.encode(index.archive().digest()));
+    } else {
+        view::write_listing(out.item());
     }
     out.close(list);
     if let Some(cursor) = next {
@@ -183,12 +227,23 @@ pub(super) async fn read(
     if address.len() > MAX_ADDRESS_BYTES {
         return Err(not_found().into());
     }
-    let Some(index) = x.index() else { return Err(error::index_unavailable().into()) };
-    let segments = segments(&address).ok_or_else(not_found)?;
-    let resource = RESOURCES.iter().find(|resource| resource.fits(&segments)).ok_or_else(not_found)?;
+    let segments = segments(&address);
+    let resource = RESOURCES.iter().find(|resource| resource.fits(&address, segments.as_deref()));
+    let (resource, index) = match (resource, x.index()) {
+        (Some(resource), index) => (resource, index),
+        (None, Some(_)) => return Err(not_found().into()),
+        (None, None) => return Err(error::index_unavailable().into()),
+    };
     let contents = field!(out, "contents").open_array();
-    let wanted = Wanted { title: x.served.title(), index, address: &address, segments: &segments, era };
-    (resource.read)(wanted, out.item()).await?;
+    match resource.read {
+        Read::Always(read) => read(&address, out.item()),
+        Read::FromIndex(read) => {
+            let index = index.ok_or_else(error::index_unavailable)?;
+            let segments = segments.as_deref().unwrap_or_default();
+            let wanted = Wanted { title: x.served.title(), index, address: &address, segments, era };
+            read(wanted, out.item()).await?;
+        }
+    }
     out.close(contents);
     cache_hint(x, out, era, READ_TTL_MS);
     Ok(())

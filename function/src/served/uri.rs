@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use percent_encoding::{percent_decode_str, percent_encode_byte};
+use wakashu_pages::VIEW_VERSION;
 
 /// Returns `text` as one segment of a path: everything encoded but what RFC 3986 calls unreserved.
 pub(crate) fn encode(text: &str) -> String {
@@ -29,6 +30,14 @@ pub(crate) fn of_round(title: &str) -> String {
 /// Returns the address of an entry.
 pub(crate) fn of_entry(title: &str, rank: u32) -> String {
     format!("{ROUNDS}/{}/{rank}", encode(title))
+}
+
+/// The address of the view that hosts show, without the build it is of.
+pub(crate) const VIEW: &str = "ui://wakashu/poems.html";
+
+/// Returns the address of today's view.
+pub(crate) fn of_view() -> String {
+    format!("{VIEW}?v={VIEW_VERSION}")
 }
 
 /// Returns the text a segment stands for; `None` if it is not UTF-8.

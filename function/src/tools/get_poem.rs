@@ -22,6 +22,7 @@ pub(super) static TOOL: Tool = Tool {
     needs: Scope::Read,
     arguments: Wanted::TABLE,
     pictures: true,
+    has_view: true,
     data: ENTRY,
     run: Run::FromIndex(|call, index, out| Box::pin(run(call, index, out))),
 };

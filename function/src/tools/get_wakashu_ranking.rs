@@ -30,6 +30,7 @@ pub(super) static TOOL: Tool = Tool {
     needs: Scope::Read,
     arguments: Wanted::TABLE,
     pictures: true,
+    has_view: true,
     data: Schema::Object(&[
         always("round", Schema::Text),
         always("entries", Schema::List(&ENTRY)),

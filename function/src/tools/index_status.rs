@@ -22,6 +22,7 @@ pub(super) static TOOL: Tool = Tool {
     needs: Scope::Status,
     arguments: Table::NONE,
     pictures: false,
+    has_view: false,
     data: Schema::Object(&[
         always("state", Schema::Words(&["NOT_CONFIGURED", "UNAVAILABLE", "READY"])),
         always("title", Schema::Text),

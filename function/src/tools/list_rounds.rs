@@ -1,6 +1,6 @@
 //! `list_rounds`: the rounds with their periods and sizes, page by page, optionally by date.
 
-use wakashu_archive::{ArchivedRound, Date, Period};
+use wakashu_archive::{ArchivedRound, ArchivedRoundExtra, Date, Period};
 
 use crate::exchange::Scope;
 use crate::fault::{Received, ToolError};
@@ -13,6 +13,9 @@ use crate::text::{Answer, field};
 use crate::tools::arguments::{CURSOR, Count, Place, arguments, refuse_cursor, row};
 use crate::tools::{Call, Run, Tool, rounds};
 
+/// Most characters of a text about a round in a list of many; the round's own resource has all of it.
+const MAX_EXTRA_CHARACTERS: usize = 200;
+
 pub(super) static TOOL: Tool = Tool {
     name: "list_rounds",
     title: "回の一覧",
@@ -24,6 +27,7 @@ pub(super) static TOOL: Tool = Tool {
     needs: Scope::Read,
     arguments: Wanted::TABLE,
     pictures: false,
+    has_view: false,
     data: Schema::Object(&[
         always("title", Schema::Text),
         always("total", Schema::Whole),
@@ -127,10 +131,22 @@ fn run(call: Call<'_>, index: &Reading, out: &mut Answer) -> Result<(), ToolErro
 fn line(round: &ArchivedRound) -> String {
     let title = shortened(&round.title, 100);
     let entries = round.entries.to_native();
-    match rounds::period(round) {
+    let mut line = match rounds::period(round) {
         Some(period) => format!("{title}（{}〜{}）: {entries}首", period.start, period.end),
         None => format!("{title}: {entries}首"),
+    };
+    for extra in rounds::extras(round) {
+        line.push_str(&format!("\n  {}: {}", extra_title(extra), extra_text(extra).replace('\n', " ")));
     }
+    line
+}
+
+fn extra_title(extra: &ArchivedRoundExtra) -> String {
+    shortened(&extra.title, 100)
+}
+
+fn extra_text(extra: &ArchivedRoundExtra) -> String {
+    shortened(&extra.text, MAX_EXTRA_CHARACTERS)
 }
 
 /// The shape of a round.
@@ -143,6 +159,7 @@ const ROUND: Schema = Schema::Object(&[
     always("pictures", Schema::Whole),
     sometimes("firstRank", Schema::Whole),
     sometimes("lastRank", Schema::Whole),
+    sometimes("extras", Schema::Map(&Schema::Text)),
     always("uri", Schema::Text),
 ]);
 
@@ -162,6 +179,13 @@ pub(crate) fn write_round(out: &mut Answer, round: &ArchivedRound) {
         if let Some((first, last)) = round.rank_bounds() {
             field!(out, "firstRank").number(u64::from(first));
             field!(out, "lastRank").number(u64::from(last));
+        }
+        if rounds::extras(round).next().is_some() {
+            field!(out, "extras").object(|out| {
+                for extra in rounds::extras(round) {
+                    out.item().string(&extra_title(extra)).colon().string(&extra_text(extra));
+                }
+            });
         }
         field!(out, "uri").string(&uri::of_round(&round.title));
     });

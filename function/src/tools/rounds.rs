@@ -1,6 +1,6 @@
 //! Finding rounds, and saying which exist.
 
-use wakashu_archive::{ArchivedRound, Period};
+use wakashu_archive::{ArchivedRound, ArchivedRoundExtra, Period};
 
 use crate::fault::ToolError;
 use crate::served::index::Index;
@@ -65,6 +65,14 @@ pub(crate) fn no_such_rank(
         resource_id: ranks,
         sentence: format!("{}{}", if is_given { NO_SUCH_RANK } else { "" }, which_ranks_exist(round)),
     }
+}
+
+/// Most texts about a round that are shown; the indexer writes two.
+const MAX_EXTRAS: usize = 8;
+
+/// Returns the texts about a round.
+pub(crate) fn extras(round: &ArchivedRound) -> impl Iterator<Item = &ArchivedRoundExtra> {
+    round.extras.iter().take(MAX_EXTRAS)
 }
 
 /// Returns a round's compilation period.

@@ -48,6 +48,7 @@ pub(super) static TOOL: Tool = Tool {
     needs: Scope::Read,
     arguments: Wanted::TABLE,
     pictures: false,
+    has_view: true,
     data: Schema::Object(&[
         always("hits", Schema::List(&HIT)),
         always("total", Schema::Whole),

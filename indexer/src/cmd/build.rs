@@ -47,6 +47,8 @@ pub struct BuildRequest {
     pub keep_going: bool,
     /// Warnings count as errors.
     pub strict: bool,
+    /// Rounds that are drafts go in; never for what others get to see.
+    pub drafts: bool,
     /// How pictures are treated.
     pub settings: Settings,
     /// Where renditions are kept from one build to the next; nowhere if there is none.
@@ -64,6 +66,7 @@ impl BuildRequest {
             output,
             keep_going: false,
             strict: false,
+            drafts: false,
             settings: Settings::default(),
             cache_dir: cache_place::default_cache_dir(),
             threads: default_threads(),
@@ -105,6 +108,8 @@ pub struct BuildOutcome {
     pub tally: Tally,
     /// Directories of the entries that are not in the archive, relative to the collection.
     pub left_out: Vec<String>,
+    /// Titles of the rounds that are drafts; they are in the archive only if the request said so.
+    pub drafts: Vec<String>,
     /// What is wrong with the collection, by path.
     pub problems: Vec<Problem>,
 }
@@ -189,7 +194,13 @@ pub enum BuildError {
 pub fn build(request: &BuildRequest, report: &Report) -> Result<BuildOutcome, BuildError> {
     let started = Instant::now();
     let output_error = |source| BuildError::Io { path: printable_path(request.output.path()), source };
-    let collection = walk::walk(&request.wakashu_dir)?;
+    let mut collection = walk::walk(&request.wakashu_dir)?;
+    let drafts = if request.drafts {
+        let drafts = collection.rounds.iter().filter(|round| round.is_draft);
+        drafts.map(|round| round.title.clone()).collect()
+    } else {
+        collection.take_drafts()
+    };
     let (rounds, entries) = (collection.rounds.len(), collection.entry_count());
     tracing::info!(rounds, entries, threads = request.threads, "collection walked");
     // Made before the long work, so that an output that cannot be written is known at once.
@@ -245,7 +256,7 @@ pub fn build(request: &BuildRequest, report: &Report) -> Result<BuildOutcome, Bu
     };
     problem::sort(&mut problems);
     summary.seconds = started.elapsed().as_secs_f64();
-    Ok(BuildOutcome { archive, unnamed, summary, tally: Tally::of(&problems), left_out, problems })
+    Ok(BuildOutcome { archive, unnamed, summary, tally: Tally::of(&problems), left_out, drafts, problems })
 }
 
 /// An entry as the worker threads leave it to the one that writes.
@@ -361,7 +372,7 @@ impl<'a> Assembly<'a> {
                 writer.begin_round(RoundDraft {
                     title: round.title.clone(),
                     period: round.period,
-                    extras: Vec::new(),
+                    extras: round.extras.clone(),
                 })?;
             }
         }
@@ -427,6 +438,13 @@ pub enum Purpose {
 pub fn describe(outcome: &BuildOutcome, request: &BuildRequest, purpose: Purpose, report: &Report) {
     report.problems(&outcome.problems, request.strict);
     report.tally(&outcome.problems, request.strict);
+    if !outcome.drafts.is_empty() {
+        report.remark(&if request.drafts {
+            talk::drafts_shown(&outcome.drafts)
+        } else {
+            talk::drafts_left_out(&outcome.drafts)
+        });
+    }
     let Some(archive) = &outcome.archive else {
         report.remark(&talk::no_archive(match (purpose, request.keep_going) {
             (Purpose::File, false) => Unwritten::Problems,

@@ -27,12 +27,10 @@ pub fn run(arguments: &PreviewArguments, report: Report) -> anyhow::Result<Statu
     let report = if arguments.no_progress { report.without_progress() } else { report };
     let scratch = tempfile::tempdir()?;
     let store = scratch.path().join("store");
+    let built = Output::Directory(scratch.path().join("built"));
+    let request = BuildRequest::new(arguments.wakashu_dir.clone(), built).with_pictures(&arguments.pictures);
     let preview = Preview {
-        request: BuildRequest::new(
-            arguments.wakashu_dir.clone(),
-            Output::Directory(scratch.path().join("built")),
-        )
-        .with_pictures(&arguments.pictures),
+        request: BuildRequest { drafts: true, ..request },
         store: Folder::new(&store),
         report: report.clone(),
     };

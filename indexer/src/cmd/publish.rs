@@ -1,20 +1,18 @@
 //! `publish`: an archive, or a collection built first, becomes what is served.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::SystemTime;
 
-use anyhow::Context as _;
 use serde::Serialize;
 use wakashu_storage::{
-    ArchiveWrite, LocalFile, ObjectInfo, Progress, PublishOptions, PublishOutcome, Version, publish_file,
+    ArchiveWrite, ObjectInfo, Progress, PublishOptions, PublishOutcome, Version, publish_file,
 };
 
 use crate::cli::PublishArguments;
-use crate::cmd::build::{self, BuildRequest, Purpose};
 use crate::cmd::{Status, open_store, runtime};
-use crate::output::Output;
 use crate::problem::{Problem, Tally, printable_path};
 use crate::report::{self, Report};
+use crate::source::{self, Prepared};
 
 /// What `--json` prints. When problems stopped it, nothing is switched and the other fields are empty.
 #[derive(Debug, Default, Serialize)]
@@ -33,7 +31,7 @@ struct Published<'a> {
 /// Runs the verb.
 pub fn run(arguments: &PublishArguments, report: Report) -> anyhow::Result<Status> {
     let report = if arguments.no_progress { report.without_progress() } else { report };
-    let Prepared { file, problems } = prepare(arguments, &report)?;
+    let Prepared { file, problems, .. } = prepare(arguments, &report)?;
     let published = Published {
         dry_run: arguments.dry_run,
         tally: Tally::of(&problems),
@@ -80,49 +78,20 @@ pub fn run(arguments: &PublishArguments, report: Report) -> anyhow::Result<Statu
     Ok(Status::Fine)
 }
 
-/// The archive to publish, and what was found wrong with the collection it was built from.
-struct Prepared {
-    /// Nothing if the collection's problems stopped it.
-    file: Option<LocalFile>,
-    problems: Vec<Problem>,
-}
-
 /// Returns the archive that was named; builds it if a collection was.
 fn prepare(arguments: &PublishArguments, report: &Report) -> anyhow::Result<Prepared> {
-    if !arguments.source.is_dir() {
-        let file = LocalFile::open(&arguments.source);
-        let file = file.with_context(|| format!("could not open `{}`", printable_path(&arguments.source)))?;
-        refuse_options_of_building(arguments)?;
-        return Ok(Prepared { file: Some(file), problems: Vec::new() });
+    if arguments.source.is_dir() {
+        return source::build_unnamed(
+            arguments.source.clone(),
+            &arguments.pictures,
+            arguments.strict,
+            report,
+        );
     }
-    // Needed only until it is in the store, and gone by itself however this program ends.
-    let output = Output::Unnamed(std::env::temp_dir());
-    let mut request = BuildRequest::new(arguments.source.clone(), output).with_pictures(&arguments.pictures);
-    request.strict = arguments.strict;
-    let outcome = build::build(&request, report)?;
-    build::describe(&outcome, &request, Purpose::Store, report);
-    let usable = !outcome.tally.fails(arguments.strict);
-    let file = match outcome.unnamed.filter(|_| usable).and_then(Arc::into_inner) {
-        Some(file) => Some(LocalFile::of(file, &arguments.source)?),
-        None => None,
-    };
-    Ok(Prepared { file, problems: outcome.problems })
-}
-
-/// An archive is published as it is; options that would have changed it must not seem to work.
-fn refuse_options_of_building(arguments: &PublishArguments) -> anyhow::Result<()> {
-    let mut given = arguments.pictures.given();
-    if arguments.strict {
-        given.push("--strict");
-    }
-    anyhow::ensure!(
-        given.is_empty(),
-        "`{}` is an archive, and `{}` only matters when a collection is built; \
-         leave it out, or name the collection's directory",
-        printable_path(&arguments.source),
-        given.join("`, `")
-    );
-    Ok(())
+    let file = source::open_file(&arguments.source)?;
+    let named = printable_path(&arguments.source);
+    source::refuse_options_of_building(&named, &arguments.pictures, arguments.strict)?;
+    Ok(Prepared { file: Some(file), published_at: None, problems: Vec::new() })
 }
 
 fn word(write: ArchiveWrite) -> &'static str {

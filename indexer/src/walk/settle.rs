@@ -82,7 +82,8 @@ impl Walk<'_> {
                 continue;
             }
             if let Some(round) = self.rounds.get_mut(position)
-                && round.period_file.is_none()
+                && round.period.is_none()
+                && !round.left_out
             {
                 round.period = Some(period);
             }

@@ -100,12 +100,12 @@ fn absent(text: &str, name: &str, members: &Members<'_>) -> Fault {
 }
 
 /// Tells whether two keys differ in letter case, width and blanks only.
-fn is_alike(key: &str, name: &str) -> bool {
+pub(super) fn is_alike(key: &str, name: &str) -> bool {
     names::plain(key) == names::plain(name)
 }
 
 /// Tells whether a key is a slip of the finger away: one letter in four may differ.
-fn is_near(key: &str, name: &str) -> bool {
+pub(super) fn is_near(key: &str, name: &str) -> bool {
     let (key, name): (Vec<char>, Vec<char>) =
         (names::plain(key).chars().collect(), names::plain(name).chars().collect());
     key.len().abs_diff(name.len()) <= 3 && distance(&key, &name) <= (name.len() / 4).min(3)

@@ -62,6 +62,20 @@ pub(crate) fn is_a_store(pointer: &str, archives: &str) -> Wording {
     )
 }
 
+pub(crate) fn only_drafts() -> Wording {
+    Wording::new(
+        "ONLY_DRAFTS",
+        (
+            "every round with entries is a draft: there is nothing to publish",
+            "remove `Draft` from the `編纂時期.json` of a round that is ready; `preview` shows drafts",
+        ),
+        (
+            "歌のある回がすべて下書きなので、公開するものがありません。",
+            "公開する回の「編纂時期.json」から「下書き」（Draft）の行を消してください。下書きは preview で見られます。",
+        ),
+    )
+}
+
 pub(crate) fn rounds_alike(number: Option<u32>, names: &[String]) -> Wording {
     let (en, ja) = listed(names);
     let (what, what_ja) = match number {

@@ -72,12 +72,67 @@ pub(crate) fn key_unknown(about: About<'_>, key: &str) -> Wording {
         "KEY_UNKNOWN",
         (
             format!("{}key `{key}` is not known here and is ignored", about.en()),
-            "a period has `Start` and `End`, or `開始` and `終了`",
+            "a period has `Start` and `End`, or `開始` and `終了`; a round's own file may also have `Theme`, `Comment` and `Draft`",
         ),
         (
             format!("{}「{key}」という項目はありません。使われません。", about.ja()),
-            "時期に書けるのは「Start」と「End」（または「開始」と「終了」）です。",
+            "時期に書けるのは「開始」と「終了」（または「Start」と「End」）です。回ごとのファイルには「お題」「講評」「下書き」も書けます。",
         ),
+    )
+}
+
+/// A key that is nearly one that says something about the round.
+pub(crate) fn key_near(found: &str, known: &str) -> Wording {
+    Wording::new(
+        "KEY_NEAR",
+        (
+            format!("key `{found}` is not known here; did you mean `{known}`?"),
+            format!("rename key `{found}` to `{known}`"),
+        ),
+        (
+            format!("「{found}」という項目はありません。「{known}」の書き間違いではありませんか。"),
+            format!("「{known}」のつもりなら、名前を直してください。"),
+        ),
+    )
+}
+
+/// Something about one round stands in the map of all rounds.
+pub(crate) fn only_in_own_file(about: About<'_>, key: &str) -> Wording {
+    Wording::new(
+        "KEY_MISPLACED",
+        (
+            format!("{}`{key}` has no meaning in the map of all rounds", about.en()),
+            "write it into `編纂時期.json` in the round's own directory",
+        ),
+        (
+            format!("{}「{key}」は、ここには書けません。", about.ja()),
+            "その回のフォルダーに「編纂時期.json」を置いて、そこに書いてください。",
+        ),
+    )
+}
+
+pub(crate) fn must_be_bool(key: &str, found: Kind) -> Wording {
+    Wording::new(
+        "VALUE_KIND",
+        (
+            format!("`{key}` must be true or false, found {}", found.en()),
+            format!("write \"{key}\": true, without quotes, or remove the key"),
+        ),
+        (
+            format!("「{key}」には true か false を書きます。ここにあるのは{}です。", found.ja()),
+            format!(
+                "下書きなら \"{key}\": true と、引用符を付けずに書いてください。公開するなら、この行を消してください。"
+            ),
+        ),
+    )
+}
+
+/// A text about a round that is longer than readers should have to load.
+pub(crate) fn text_too_long(key: &str, found: usize, most: usize) -> Wording {
+    Wording::new(
+        "TEXT_TOO_LONG",
+        (format!("`{key}` has {found} characters; at most {most} are accepted"), "shorten the text"),
+        (format!("「{key}」が長すぎます（{found} 字）。{most} 字まで書けます。"), "文章を短くしてください。"),
     )
 }
 

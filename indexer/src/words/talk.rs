@@ -164,6 +164,17 @@ pub(crate) fn partial(count: usize) -> Remark {
     )
 }
 
+/// Rounds that are drafts are told of wherever they are not shown.
+pub(crate) fn drafts_left_out(titles: &[String]) -> Remark {
+    let (en, ja) = super::listed(titles);
+    Remark::new(format!("drafts, not included: {en}"), format!("下書きの回なので、入れていません：{ja}"))
+}
+
+pub(crate) fn drafts_shown(titles: &[String]) -> Remark {
+    let (en, ja) = super::listed(titles);
+    Remark::new(format!("drafts, shown here only: {en}"), format!("下書きの回です。ここだけで見えます：{ja}"))
+}
+
 pub(crate) fn left_out(path: &str) -> Remark {
     Remark::new(format!("  left out: {path}"), format!("  除いた歌：{path}"))
 }
@@ -210,6 +221,11 @@ impl Figure {
             Language::Japanese => ja,
         }
     }
+}
+
+pub(crate) fn serves() -> Remark {
+    let said = |language| Figure::Serves.label(language);
+    Remark::new(said(Language::English), said(Language::Japanese))
 }
 
 pub(crate) fn bytes_in_files(bytes: &str, count: u64) -> Remark {

@@ -14,6 +14,7 @@ mod build;
 mod curator;
 mod damage;
 mod determinism;
+mod drafts;
 mod harness;
 mod names;
 mod preview;

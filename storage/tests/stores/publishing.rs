@@ -14,8 +14,9 @@ use crate::support::{Fixture, archive};
 use bytes::Bytes;
 use wakashu_archive::{ContentHash, EntryDraft, Opening};
 use wakashu_storage::{
-    ArchiveWrite, Fetched, MAX_INLINE_BYTES, POINTER_KEY, Pointer, PointerOpening, Progress, PublishOptions,
-    PublishOutcome, StorageError, Store, archive_key, history, publish, rollback,
+    ArchiveWrite, Changes, Counts, Fetched, MAX_INLINE_BYTES, MAX_NOTE_CHARACTERS, POINTER_KEY, Pointer,
+    PointerOpening, Progress, PublishOptions, PublishOutcome, StorageError, Store, archive_key, history,
+    publish, rollback,
 };
 use wakashu_support::Collection;
 
@@ -26,6 +27,7 @@ on_every_storage!(
     a_dry_run_writes_nothing_and_tells_everything,
     the_history_is_bounded,
     only_what_is_old_and_unnamed_is_pruned,
+    what_a_version_changed_is_counted_and_kept,
     rolling_back_serves_an_earlier_version,
     rolling_back_goes_by_order_and_not_by_clocks,
     rolling_back_needs_something_to_go_back_to,
@@ -214,6 +216,62 @@ async fn rolling_back_goes_by_order_and_not_by_clocks(fixture: Fixture) {
     assert_eq!(back.current.digest, digest(&fixture, "a"));
 }
 
+async fn what_a_version_changed_is_counted_and_kept(fixture: Fixture) {
+    let entry = |rank: u32, text: &str| EntryDraft { rank, poem: text.to_owned(), ..EntryDraft::default() };
+    let many = |text: &'static str| (1..=100).map(move |rank| entry(rank, text));
+    let versions = [
+        Collection::default()
+            .title("a")
+            .round("第1回")
+            .entries(many("x"))
+            .round("第2回")
+            .entry(entry(1, "x")),
+        // One poem differs, one is gone, two are new; the pictureless rest lies elsewhere in the file.
+        Collection::default()
+            .title("b")
+            .round("第1回")
+            .entries(many("x").filter(|entry| entry.rank != 7))
+            .entry(entry(101, "new"))
+            .round("第2回")
+            .entry(entry(1, "y"))
+            .entry(entry(2, "new"))
+            .round("第3回"),
+        Collection::default().title("c").round("第1回").extra("お題", "春").entries(many("x").skip(1)),
+    ];
+    let options = |version: usize| PublishOptions {
+        note: (version == 2).then(|| "字".repeat(600)),
+        ..options(SystemTime::now() + DAY * u32::try_from(version).unwrap())
+    };
+    let mut told = Vec::new();
+    for (number, version) in versions.into_iter().enumerate() {
+        let path = fixture.files.path().join(format!("{number}.wakashu"));
+        version.write_to(&path);
+        let dry = PublishOptions { dry_run: true, ..options(number) };
+        let dry = publish(&*fixture.storage, &path, &dry, &Progress::silent()).await.unwrap();
+        let done = publish(&*fixture.storage, &path, &options(number), &Progress::silent()).await.unwrap();
+        assert_eq!(dry.current.changes, done.current.changes);
+        told.push(done.current.changes.unwrap());
+    }
+    let counts = |added, changed, removed| Counts { added, changed, removed };
+    assert_eq!(told[0], Changes { rounds: counts(2, 0, 0), poems: counts(101, 0, 0) });
+    assert_eq!(told[1], Changes { rounds: counts(1, 2, 0), poems: counts(2, 1, 1) });
+    assert_eq!(told[2], Changes { rounds: counts(0, 1, 2), poems: counts(1, 0, 4) });
+
+    let pointer = history(&*fixture.storage).await.unwrap();
+    let kept: Vec<_> = pointer.versions().map(|version| version.changes.unwrap()).collect();
+    assert_eq!(kept, [told[2], told[1], told[0]]);
+    assert_eq!(pointer.current.note.as_ref().unwrap().chars().count(), MAX_NOTE_CHARACTERS);
+    let oldest = pointer.earlier()[1].digest;
+    let back = rollback(&*fixture.storage, Some(oldest)).await.unwrap();
+    let taken: Vec<_> = back.taken_back.iter().map(|version| version.changes.unwrap()).collect();
+    assert_eq!((taken, back.current.changes), (vec![told[2], told[1]], Some(told[0])));
+
+    // Of what is gone nothing can be counted, and that stops nobody.
+    fixture.storage.delete(&archive_key(back.current.digest)).await.unwrap();
+    publish_at(&fixture, "new", SystemTime::now() + 9 * DAY).await;
+    assert_eq!(history(&*fixture.storage).await.unwrap().current.changes, None);
+}
+
 async fn rolling_back_needs_something_to_go_back_to(fixture: Fixture) {
     let nothing = rollback(&*fixture.storage, None).await;
     assert!(matches!(nothing, Err(StorageError::NothingPublished { .. })), "{nothing:?}");
@@ -228,7 +286,7 @@ async fn rolling_back_needs_something_to_go_back_to(fixture: Fixture) {
     publish_at(&fixture, "b", SystemTime::now() + DAY).await;
     fixture.storage.delete(&archive_key(digest(&fixture, "a"))).await.unwrap();
     let gone = rollback(&*fixture.storage, None).await;
-    assert!(matches!(gone, Err(StorageError::NotFound { .. })), "{gone:?}");
+    assert!(matches!(gone, Err(StorageError::ArchiveGone { .. })), "{gone:?}");
     assert_eq!(history(&*fixture.storage).await.unwrap().current.digest, digest(&fixture, "b"));
 }
 

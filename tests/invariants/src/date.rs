@@ -10,8 +10,9 @@ pub fn date(bytes: &[u8]) {
     }
     let parsed = parse_period_file(bytes);
     let is_refused = parsed.faults.iter().any(Fault::is_error);
-    assert_eq!(parsed.value.is_none(), is_refused, "a period, or what is wrong with it");
-    parsed.value.into_iter().for_each(check);
+    assert!(!is_refused || parsed.value.period.is_none(), "a period, or what is wrong with it");
+    assert!(parsed.value.is_draft.is_some() || is_refused, "what may be a draft is refused");
+    parsed.value.period.into_iter().for_each(check);
     for (_, period) in parse_period_map(bytes).value {
         check(period);
     }

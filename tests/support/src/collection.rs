@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use tempfile::TempDir;
 use wakashu_archive::{
-    ContentHash, EntryDraft, MediaType, Period, PictureDraft, RenditionDraft, RoundDraft, Writer, Written,
+    ContentHash, EntryDraft, MediaType, Period, PictureDraft, RenditionDraft, RoundDraft, RoundExtra, Writer,
+    Written,
 };
 
 /// How many bytes the renditions of a picture have.
@@ -54,6 +55,14 @@ impl Collection {
         let period = period.map(|text| Period::parse(text).expect("a period"));
         self.rounds
             .push((RoundDraft { title: title.to_owned(), period, ..RoundDraft::default() }, Vec::new()));
+        self
+    }
+
+    /// Adds a text about the round begun last.
+    #[must_use]
+    pub fn extra(mut self, title: &str, text: &str) -> Self {
+        let round = &mut self.rounds.last_mut().expect("a round was begun").0;
+        round.extras.push(RoundExtra { title: title.to_owned(), text: text.to_owned() });
         self
     }
 

@@ -23,6 +23,7 @@ mod fixture;
 mod hostile;
 mod operators;
 mod pressure;
+mod round_texts;
 mod search;
 mod secrets;
 mod wire;

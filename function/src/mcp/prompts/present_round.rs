@@ -8,12 +8,16 @@ use crate::mcp::Refused;
 use crate::mcp::completion::Completes;
 use crate::mcp::error;
 use crate::served::snapshot::shortened;
+use crate::tools::rounds;
 
 /// Most entries put into the prompt.
 const MAX_ENTRIES: u32 = 12;
 
 /// Most characters of a style.
 const MAX_STYLE_CHARACTERS: usize = 100;
+
+/// Most characters of a text about the round.
+const MAX_EXTRA_CHARACTERS: usize = 2_000;
 
 const STYLE: Argument = Argument {
     name: "style",
@@ -41,10 +45,14 @@ async fn ask(given: Given<'_>) -> Result<Question<'_>, Refused> {
     let last = last.min(first.saturating_add(MAX_ENTRIES - 1));
     let range = Rank::new(first).zip(Rank::new(last)).and_then(|(first, last)| RankRange::new(first, last));
     let range = range.ok_or_else(|| error::invalid_params("a rank is a whole number from 1"))?;
-    let text = format!(
+    let mut text = format!(
         "「{}」{}の上位の歌を、順位ごとに歌を引きながら紹介してください。{style}",
         given.title,
         shortened(&round.title, MAX_ROUND_CHARACTERS)
     );
+    for extra in rounds::extras(round) {
+        let (title, said) = (shortened(&extra.title, 100), shortened(&extra.text, MAX_EXTRA_CHARACTERS));
+        text.push_str(&format!("\n{title}：{said}"));
+    }
     Ok(Question { text, poems: vec![given.poems(round, range, MAX_ENTRY_CHARACTERS).await?] })
 }

@@ -5,23 +5,23 @@
 use wakashu_archive::Period;
 
 use super::rounds::rounds_json;
-use super::{Resource, Segment, Wanted};
+use super::{Address, Read, Resource, Segment, Wanted};
 use crate::mcp::completion::Completes;
 use crate::mcp::error::{self, RpcError};
 use crate::text::Answer;
 use crate::tools::rounds;
 
 pub(super) static RESOURCE: Resource = Resource {
-    path: &[
+    address: Address::Path(&[
         Segment::Fixed("by-date"),
         Segment::Variable("start_date", Completes::Years),
         Segment::Variable("end_date", Completes::Years),
-    ],
+    ]),
     name: "rounds_by_date",
     title: "日付で探す回",
     description: "編纂時期が期間に重なる回。日付は 2025-04-01、2025年4月、2025年 など",
     media_type: Some("application/json"),
-    read: |wanted, out| Box::pin(std::future::ready(read(wanted, out).map_err(Into::into))),
+    read: Read::FromIndex(|wanted, out| Box::pin(std::future::ready(read(wanted, out).map_err(Into::into)))),
 };
 
 fn read(wanted: Wanted<'_>, out: &mut Answer) -> Result<(), RpcError> {

@@ -1,18 +1,18 @@
 //! `wakashu://rounds/{round}/{rank}`: an entry's whole text.
 
-use super::{RANK, ROUND, Resource, Wanted};
+use super::{Address, RANK, ROUND, Read, Resource, Wanted};
 use crate::entries;
 use crate::mcp::Refused;
 use crate::served::limits::{ENVELOPE_BYTES, MAX_ANSWER_BYTES};
 use crate::text::{Answer, field};
 
 pub(super) static RESOURCE: Resource = Resource {
-    path: &[ROUND, RANK],
+    address: Address::Path(&[ROUND, RANK]),
     name: "entry",
     title: "投稿",
     description: "ひとつの投稿の全文",
     media_type: Some("text/plain"),
-    read: |wanted, out| Box::pin(read(wanted, out)),
+    read: Read::FromIndex(|wanted, out| Box::pin(read(wanted, out))),
 };
 
 async fn read(wanted: Wanted<'_>, out: &mut Answer) -> Result<(), Refused> {

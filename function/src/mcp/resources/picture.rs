@@ -1,18 +1,18 @@
 //! `wakashu://rounds/{round}/{rank}/picture`: an entry's picture, as large as an answer can carry.
 
-use super::{RANK, ROUND, Resource, Segment, Wanted};
+use super::{Address, RANK, ROUND, Read, Resource, Segment, Wanted};
 use crate::fault::ToolError;
 use crate::mcp::Refused;
 use crate::served::limits::{ENVELOPE_BYTES, MAX_ANSWER_BYTES};
 use crate::text::{Answer, field};
 
 pub(super) static RESOURCE: Resource = Resource {
-    path: &[ROUND, RANK, Segment::Fixed("picture")],
+    address: Address::Path(&[ROUND, RANK, Segment::Fixed("picture")]),
     name: "picture",
     title: "画像",
     description: "ひとつの投稿の画像",
     media_type: None,
-    read: |wanted, out| Box::pin(read(wanted, out)),
+    read: Read::FromIndex(|wanted, out| Box::pin(read(wanted, out))),
 };
 
 async fn read(wanted: Wanted<'_>, out: &mut Answer) -> Result<(), Refused> {

@@ -2,7 +2,7 @@
 
 use wakashu_archive::ArchivedRound;
 
-use super::{LISTING_CHARACTERS, ROUND, Resource, Wanted, write_annotations};
+use super::{Address, LISTING_CHARACTERS, ROUND, Read, Resource, Wanted, write_annotations};
 use crate::fault::ToolError;
 use crate::mcp::Refused;
 use crate::served::snapshot::shortened;
@@ -13,13 +13,16 @@ use crate::tools::rounds;
 /// Most characters of a title.
 const MAX_TITLE_CHARACTERS: usize = 200;
 
+/// Most characters of a text about the round.
+const MAX_EXTRA_CHARACTERS: usize = 4_000;
+
 pub(super) static RESOURCE: Resource = Resource {
-    path: &[ROUND],
+    address: Address::Path(&[ROUND]),
     name: "round",
     title: "回",
     description: "ひとつの回の投稿一覧",
     media_type: Some("text/plain"),
-    read: |wanted, out| Box::pin(read(wanted, out)),
+    read: Read::FromIndex(|wanted, out| Box::pin(read(wanted, out))),
 };
 
 /// Lists a round.
@@ -49,6 +52,12 @@ async fn read(wanted: Wanted<'_>, out: &mut Answer) -> Result<(), Refused> {
         out.text(&format!("（{}〜{}）", period.start, period.end));
     }
     out.text(&format!(" {}首", round.entries.to_native()));
+    for extra in rounds::extras(round) {
+        // An archive from elsewhere may have longer ones than the indexer takes.
+        let (title, said) =
+            (shortened(&extra.title, MAX_TITLE_CHARACTERS), shortened(&extra.text, MAX_EXTRA_CHARACTERS));
+        out.text("\n").text(&title).text("：").text(&said);
+    }
     let base = uri::of_round(&round.title);
     'chunks: for chunk in round.chunks.iter() {
         let page = wanted.index.page(chunk).await.map_err(ToolError::from)?;

@@ -2,23 +2,23 @@
 
 use wakashu_archive::ArchivedRound;
 
-use super::{LISTING_CHARACTERS, Resource, write_annotations};
+use super::{Address, LISTING_CHARACTERS, Read, Resource, write_annotations};
 use crate::exchange::Exchange;
 use crate::served::reading::Reading;
 use crate::text::{Answer, field};
 use crate::tools::list_rounds_row;
 
 pub(super) static RESOURCE: Resource = Resource {
-    path: &[],
+    address: Address::Path(&[]),
     name: "rounds",
     title: "回の一覧",
     description: "すべての回",
     media_type: Some("application/json"),
-    read: |wanted, out| {
+    read: Read::FromIndex(|wanted, out| {
         let all = wanted.index.archive().root().rounds.iter();
         wanted.write_json(out, &rounds_json(wanted.title, all, None));
         Box::pin(std::future::ready(Ok(())))
-    },
+    }),
 };
 
 /// Lists the list of rounds, the one resource whose size is known without reading pages.

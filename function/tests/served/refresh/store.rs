@@ -68,6 +68,8 @@ impl Store {
             bytes: published.bytes.len() as u64,
             built_from: ContentHash::of(&[]),
             published_at: "2026-11-16T00:00:00Z".parse().unwrap(),
+            changes: None,
+            note: None,
         };
         let pointer = match &held.pointer {
             Some(pointer) => pointer.switched_to(next, keep),
