@@ -3,6 +3,8 @@
 //! Answers go out as the bytes that came in, each as one line, whole or not at all. Host and server are left to agree on
 //! an era by themselves; only where they cannot are messages [changed](crate::splice) on their way.
 
+mod stdio;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -24,6 +26,8 @@ use crate::passage::{Passage, refused};
 use crate::policy::RetryPolicy;
 use crate::rules::Rules;
 use crate::splice;
+
+pub use stdio::{Input, Output, stdio};
 
 /// How long a server may be silent on a request. Hosts have limits of their own and cancel.
 pub const DEFAULT_PATIENCE: Duration = Duration::from_mins(5);
@@ -147,79 +151,6 @@ impl Bridge {
 impl Default for Bridge {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// What a host is read from.
-pub type Input = Box<dyn AsyncRead + Unpin + Send>;
-/// What a host is written to.
-pub type Output = Box<dyn AsyncWrite + Unpin + Send>;
-
-/// Returns standard input and output. Where they are pipes or sockets, as hosts make them, no thread stands between.
-#[must_use]
-pub fn stdio() -> (Input, Output) {
-    #[cfg(unix)]
-    let (input, output) = (unix::input().ok().flatten(), unix::output().ok().flatten());
-    #[cfg(not(unix))]
-    let (input, output) = (None, None);
-    (
-        input.unwrap_or_else(|| Box::new(tokio::io::stdin())),
-        output.unwrap_or_else(|| Box::new(tokio::io::stdout())),
-    )
-}
-
-#[cfg(unix)]
-mod unix {
-    use std::fs::File;
-    use std::io;
-    use std::os::fd::{AsFd as _, OwnedFd};
-    use std::os::unix::fs::FileTypeExt as _;
-
-    use tokio::net::UnixStream;
-    use tokio::net::unix::pipe::{Receiver, Sender};
-
-    use super::{Input, Output};
-
-    #[derive(PartialEq, Eq)]
-    enum Kind {
-        Pipe,
-        Socket,
-        Other,
-    }
-
-    fn kind(file: OwnedFd) -> io::Result<(Kind, OwnedFd)> {
-        let file = File::from(file);
-        let found = file.metadata()?.file_type();
-        let kind = if found.is_fifo() {
-            Kind::Pipe
-        } else if found.is_socket() {
-            Kind::Socket
-        } else {
-            Kind::Other
-        };
-        Ok((kind, file.into()))
-    }
-
-    fn socket(file: OwnedFd) -> io::Result<UnixStream> {
-        let socket = std::os::unix::net::UnixStream::from(file);
-        socket.set_nonblocking(true)?;
-        UnixStream::from_std(socket)
-    }
-
-    pub(super) fn input() -> io::Result<Option<Input>> {
-        Ok(match kind(io::stdin().as_fd().try_clone_to_owned()?)? {
-            (Kind::Pipe, file) => Some(Box::new(Receiver::from_owned_fd(file)?)),
-            (Kind::Socket, file) => Some(Box::new(socket(file)?)),
-            (Kind::Other, _) => None,
-        })
-    }
-
-    pub(super) fn output() -> io::Result<Option<Output>> {
-        Ok(match kind(io::stdout().as_fd().try_clone_to_owned()?)? {
-            (Kind::Pipe, file) => Some(Box::new(Sender::from_owned_fd(file)?)),
-            (Kind::Socket, file) => Some(Box::new(socket(file)?)),
-            (Kind::Other, _) => None,
-        })
     }
 }
 
@@ -457,7 +388,16 @@ impl Shared {
         params.insert("protocolVersion".to_owned(), json!(wakashu_wire::Revision::NEWEST_LEGACY.as_str()));
         params.insert("capabilities".to_owned(), json!({}));
         params.insert("clientInfo".to_owned(), splice::client_info());
-        let initialized = self.ask("initialize", params, false).await?;
+        let initialized = match self.ask("initialize", params, false).await {
+            // It was only slow, and the probe has bound it to the modern era.
+            Err(error) if error.rpc_code() == Some(i64::from(code::UNSUPPORTED_VERSION)) => {
+                call.patience = self.patience;
+                let answer = self.passage.link.request(call).await?;
+                *probed = answer.envelope.result().is_some();
+                return Ok(answer);
+            }
+            initialized => initialized?,
+        };
         *lock(&self.mode) = Mode::ToLegacy;
         *probed = true;
         if let Ok(done) =

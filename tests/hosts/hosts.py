@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOLS = ROOT / ".tools/hosts"
+TOOLS = ROOT / os.environ.get("HOSTS_TOOLS", ".tools/hosts")
 MODULES = TOOLS / "node_modules"
 PROGRAMS = Path(sys.argv[1]).absolute()
 WAKASHU = PROGRAMS / "wakashu"

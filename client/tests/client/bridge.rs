@@ -478,6 +478,17 @@ async fn a_tool_whose_marks_are_not_known_is_looked_up_once_its_server_complains
     );
 }
 
+/// The Python SDK binds a connection to the era of its first message, and takes its time to start.
+#[tokio::test]
+async fn a_modern_server_that_was_only_slow_is_not_taken_for_a_legacy_one() {
+    let program = program(&["modern", "slow"]);
+    let bridge = Bridge::new().with_patience(Duration::from_secs(2));
+    let mut host = Host::through(bridge, |inbox| Arc::new(ChildLink::new(program, inbox)));
+    let list = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{{META}}}}}"#);
+    assert!(host.ask(&list).await["result"]["tools"].is_array());
+    assert_eq!(host.end().await, [""; 0]);
+}
+
 #[tokio::test]
 async fn what_a_host_says_reaches_a_program_in_its_order() {
     let mut host = Host::to_program(&["legacy", "echoes-notifications"]);

@@ -110,14 +110,17 @@ async fn a_request_that_is_dropped_is_cancelled_under_the_id_it_was_sent_under()
 }
 
 #[tokio::test]
-async fn closing_ends_a_program_and_all_it_started() {
+async fn two_hundred_starts_and_stops_leave_nothing() {
     for _ in 0..20 {
-        let (link, _messages) = link(program(&["legacy"]));
-        let pids = pids(&run(&link, "spawn", json!({})).await);
-        assert!(pids.iter().all(|pid| is_alive(*pid)));
-        link.close().await;
-        assert!(!link.is_open());
-        wait_for_end(&pids);
+        let started = (0..10).map(|_| async {
+            let (link, _messages) = link(program(&["legacy"]));
+            let pids = pids(&run(&link, "spawn", json!({})).await);
+            assert!(pids.iter().all(|pid| is_alive(*pid)));
+            link.close().await;
+            assert!(!link.is_open());
+            pids
+        });
+        wait_for_end(&futures_util::future::join_all(started).await.concat());
     }
 }
 

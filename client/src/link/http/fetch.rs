@@ -8,7 +8,9 @@ use http::{HeaderMap, HeaderValue, Request};
 use http_body_util::{BodyExt as _, Full};
 use tokio::time::timeout;
 
-use super::{MOST_REDIRECTS, SCHEMES, build_client, check_encoding, read_address, redirected, unreachable};
+use super::{
+    AGENT, MOST_REDIRECTS, SCHEMES, build_client, check_encoding, read_address, redirected, unreachable,
+};
 use crate::error::{Error, ErrorCode, Result};
 
 /// What an address gave.
@@ -37,7 +39,7 @@ async fn fetch_all(address: &str, headers: &HeaderMap, limit: usize) -> Result<F
         *request.uri_mut() = uri.clone();
         let sent = request.headers_mut();
         sent.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        sent.insert(USER_AGENT, HeaderValue::from_static(concat!("wakashu/", env!("CARGO_PKG_VERSION"))));
+        sent.insert(USER_AGENT, HeaderValue::from_static(AGENT));
         sent.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         let response = client.request(request).await.map_err(|error| unreachable(&uri, &error))?;
         let (head, mut body) = response.into_parts();
