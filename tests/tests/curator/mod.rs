@@ -109,7 +109,7 @@ fn a_new_curator_gets_from_an_empty_folder_to_an_answer() {
     let server = Server::serve(&folder.join("store"));
     let reply = server.send(&call(
         "get_wakashu_ranking",
-        &json!({ "round_title": "第2回", "start_rank": 1, "end_rank": 2 }),
+        &json!({ "round_title": "第2回", "rank_range": "1-2" }),
     ));
     let texts = reply.texts().join("\n");
     assert!(texts.contains("秋の歌\n二行目") && texts.contains("夏の歌"), "{texts}");
