@@ -107,10 +107,8 @@ fn a_new_curator_gets_from_an_empty_folder_to_an_answer() {
     assert!(history.contains("回：追加 1／歌：追加 2\n") && history.contains("メモ：第2回\n"), "{history}");
 
     let server = Server::serve(&folder.join("store"));
-    let reply = server.send(&call(
-        "get_wakashu_ranking",
-        &json!({ "round_title": "第2回", "rank_range": "1-2" }),
-    ));
+    let reply =
+        server.send(&call("get_wakashu_ranking", &json!({ "round_title": "第2回", "rank_range": "1-2" })));
     let texts = reply.texts().join("\n");
     assert!(texts.contains("秋の歌\n二行目") && texts.contains("夏の歌"), "{texts}");
     let rounds = server.send(&call("list_rounds", &json!({}))).texts()[0].clone();
