@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use crate::fault::HANDLING;
+use crate::mcp::prompts::PROMPTS;
 use crate::served::snapshot::DEFAULT_TITLE;
 use crate::tools::TOOLS;
 use crate::tools::arguments::{Kind, Parameter};
@@ -12,6 +13,35 @@ pub use crate::config::write_markdown as write_settings_markdown;
 /// Writes the tools, one per line.
 pub fn write_tools(out: &mut impl Write) -> io::Result<()> {
     TOOLS.iter().try_for_each(|tool| writeln!(out, "{}\t{}", tool.name, tool.title))
+}
+
+/// A tool or a prompt as a collection shows it.
+#[derive(Debug)]
+pub struct Offer {
+    /// The name programs call it by.
+    pub name: &'static str,
+    /// What people and models read.
+    pub description: String,
+    /// The names of its arguments.
+    pub arguments: Vec<&'static str>,
+}
+
+/// Returns the tools of a collection with this title.
+pub fn tools(title: &str) -> impl Iterator<Item = Offer> {
+    TOOLS.iter().map(move |tool| Offer {
+        name: tool.name,
+        description: tool.description.replace("{title}", title),
+        arguments: tool.arguments.parameters.iter().map(|parameter| parameter.name).collect(),
+    })
+}
+
+/// Returns the prompts.
+pub fn prompts() -> impl Iterator<Item = Offer> {
+    PROMPTS.iter().map(|prompt| Offer {
+        name: prompt.name,
+        description: prompt.description.to_owned(),
+        arguments: prompt.arguments.iter().map(|argument| argument.name).collect(),
+    })
 }
 
 /// Writes the kinds of errors, one per line.

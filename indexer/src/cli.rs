@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::cmd::bundle::ProgramFor;
 use crate::report::Colour;
 use crate::words::{self, Language};
 
@@ -95,6 +96,10 @@ pub enum Verb {
     History(HistoryArguments),
     /// Write the collection as a folder that is a web site, and a store to read from
     Export(ExportArguments),
+    /// Write the collection as a book (EPUB), read vertically from right to left
+    Book(BookArguments),
+    /// Make a file that readers install by double click: the collection or its address, and the program that answers
+    Bundle(BundleArguments),
     /// Print a completion script for a shell
     Completions(CompletionsArguments),
 }
@@ -172,10 +177,10 @@ pub struct AddArguments {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 The collection is built into a temporary store and served from there, the way it is served for readers.
-The first line on stdout is the address of the MCP endpoint. Ctrl-C stops.
+The first line on stdout is the address of the collection's page, the second that of the MCP endpoint. Ctrl-C stops.
 
 Examples:
-  wakashu-indexer preview wakashu_dir
+  wakashu-indexer preview wakashu_dir --open
   wakashu-indexer preview wakashu_dir --watch --port 0")]
 pub struct PreviewArguments {
     /// The collection: a directory of rounds
@@ -184,6 +189,9 @@ pub struct PreviewArguments {
     /// Build again whenever the collection changes
     #[arg(long)]
     pub watch: bool,
+    /// Show the page in the browser
+    #[arg(long)]
+    pub open: bool,
     /// The port to listen on, 0 for any [default: PORT or 3000]
     #[arg(long)]
     pub port: Option<u16>,
@@ -314,6 +322,74 @@ pub struct ExportArguments {
     /// Print one JSON object on stdout: what was written, sizes by kind, warnings and problems
     #[arg(long)]
     pub json: bool,
+    /// Show no progress
+    #[arg(long)]
+    pub no_progress: bool,
+    /// How pictures of a collection are treated.
+    #[command(flatten)]
+    pub pictures: PictureArguments,
+}
+
+/// Arguments of `book`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+A poem with its picture on each page, by rounds; cover, contents and colophon. The same collection makes the same
+bytes. The path of the book is printed on stdout.
+
+Examples:
+  wakashu-indexer book wakashu_dir -o 歌集.epub
+  wakashu-indexer book latest.wakashu -o 第1回.epub --round 第1回
+  wakashu-indexer book s3://poems-bucket/wakashu -o 歌集.epub --round 1 --round 2")]
+pub struct BookArguments {
+    /// A collection to build first, an archive, or a store: s3://bucket/prefix, https://host/path or a path
+    #[arg(value_name = "WAKASHU_DIR|ARCHIVE|STORE")]
+    pub source: String,
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Only this round; may be given several times [default: all rounds]
+    #[arg(long, value_name = "T")]
+    pub round: Vec<String>,
+    /// Treat warnings of a collection as errors
+    #[arg(long)]
+    pub strict: bool,
+    /// Print one JSON object on stdout: the file, how much is in it, and problems
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress
+    #[arg(long)]
+    pub no_progress: bool,
+    /// How pictures of a collection are treated.
+    #[command(flatten)]
+    pub pictures: PictureArguments,
+}
+
+/// Arguments of `bundle`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+A collection or an archive is put inside and needs no network; so is what an s3:// or file:// store serves. Of an https://
+address only the address is put in: what is published there is read each time, so that readers always see the newest.
+Rounds that are drafts are left out.
+Without --program the wakashu-function beside this program is put in, and the bundle works on this platform alone.
+
+Examples:
+  wakashu-indexer bundle wakashu_dir -o 歌集.mcpb
+  wakashu-indexer bundle https://poems.example.org/wakashu -o 歌集.mcpb
+  wakashu-indexer bundle latest.wakashu -o 歌集.mcpb \\
+    --program aarch64-apple-darwin=mac/wakashu-function --program x86_64-pc-windows-msvc=windows/wakashu-function.exe")]
+pub struct BundleArguments {
+    /// An archive, a collection to build first, or the address of a store
+    #[arg(value_name = "ARCHIVE|WAKASHU_DIR|https://STORE")]
+    pub source: String,
+    /// The file to write; its name ends in .mcpb
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// A wakashu-function to put in, and the Rust target it was built for
+    #[arg(long = "program", value_name = "TARGET=PATH")]
+    pub programs: Vec<ProgramFor>,
+    /// Treat warnings of a collection as errors
+    #[arg(long)]
+    pub strict: bool,
     /// Show no progress
     #[arg(long)]
     pub no_progress: bool,

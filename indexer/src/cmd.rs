@@ -1,7 +1,9 @@
 //! The verbs, one file each.
 
 pub mod add;
+pub mod book;
 pub mod build;
+pub mod bundle;
 pub mod check;
 pub mod completions;
 pub mod export;

@@ -40,6 +40,8 @@ fn run_verb(verb: Verb, report: Report, command: Command) -> anyhow::Result<Stat
         Verb::Rollback(arguments) => cmd::rollback::run(&arguments, &report),
         Verb::History(arguments) => cmd::history::run(&arguments, &report),
         Verb::Export(arguments) => cmd::export::run(&arguments, report),
+        Verb::Book(arguments) => cmd::book::run(&arguments, report),
+        Verb::Bundle(arguments) => cmd::bundle::run(&arguments, report),
         Verb::Completions(arguments) => cmd::completions::run(&arguments, command, &report),
     }
 }

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use crate::problem::printable;
 
 pub(crate) mod archive;
+pub(crate) mod bundle;
 pub(crate) mod collection;
 pub(crate) mod curating;
 pub(crate) mod help;

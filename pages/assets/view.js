@@ -5,7 +5,7 @@
 
   const WORDS = {
     ja: {
-      rank: (rank) => `${rank}位`, prompt: "絵のプロンプト", honka: "本歌", yomi: "よみ", poem: "歌", more: "そのほか",
+      title: "和歌集", rank: (rank) => `${rank}位`, prompt: "絵のプロンプト", honka: "本歌", yomi: "よみ", poem: "歌", more: "そのほか",
       alt: (account) => `${account}の歌に添えた絵`, ranks: "ほかの順位", previous: "前の歌", next: "次の歌",
       loading: "歌を待っています…", waiting: "読み込んでいます…", cancelled: "取り消されました。", again: "もう一度読む",
       empty: "ここに示せる歌がありません。会話の文章をご覧ください。", alone: "この画面は、会話アプリの中で歌を示すためのものです。",
@@ -15,7 +15,7 @@
       closed: (address) => `リンクを開けませんでした。${address}`, poems: (count) => `${count}首`, shown: (rank, account) => `${rank}位、${account}の歌`,
     },
     en: {
-      rank: (rank) => `No. ${rank}`, prompt: "Prompt of the picture", honka: "Answers to", yomi: "Reading", poem: "Poem", more: "More",
+      title: "Poems", rank: (rank) => `No. ${rank}`, prompt: "Prompt of the picture", honka: "Answers to", yomi: "Reading", poem: "Poem", more: "More",
       alt: (account) => `Picture for the poem by ${account}`, ranks: "Other ranks", previous: "Previous poem", next: "Next poem",
       loading: "Waiting for poems…", waiting: "Loading…", cancelled: "Cancelled.", again: "Read again",
       empty: "There is no poem to show here. Please read the text of the conversation.", alone: "This page shows poems inside a chat program.",
@@ -409,7 +409,9 @@
   function render() {
     const drawn = { poem: drawPoem, hits: drawHits, rounds: drawRounds }[state] || drawWords;
     status.textContent = "";
-    main.replaceChildren(...drawn());
+    // A poem has a heading of its own.
+    const heading = state === "poem" ? [] : [make("h1", "hushed", words[state === "rounds" ? "rounds" : "title"])];
+    main.replaceChildren(...heading, ...drawn());
     furnish();
     report();
   }
@@ -448,7 +450,7 @@
     if (!entry.honka.length) honka.remove();
     fold(prompt, words.prompt, entry.prompt);
     fold(more, words.more, entry.rest.join("\n"));
-    const notes = remarks.map((text) => { const p = make("p", "quiet remark"); setLines(p, text); return p; });
+    const notes = remarks.map((text) => { const p = make("p", "quiet remark"); setLines(p, forPeople(text)); return p; });
     if (!part(".about").children.length) part(".about").remove();
     return [leaf, ...notes];
   }
@@ -487,6 +489,9 @@
     return element;
   }
 
+  /** Leaves out what only a model can do. */
+  const forPeople = (text) => text.replace(/（[\d〜]+件目を表示）|全文と画像は get_poem で見られます。|続きは rank_range に "[\d-]+" を指定してください。/g, "");
+
   function drawHits() {
     const list = make("ol", "rows");
     for (const hit of hits.list) {
@@ -497,7 +502,7 @@
       list.append(make("li", "row", mark(line, hit.poem), by));
     }
     const note = make("p", "quiet tally");
-    setLines(note, hits.note);
+    setLines(note, forPeople(hits.note));
     const more = hits.cursor && canCall() && asked && isText(asked.query);
     return [note, list, ...(more ? [make("p", "more", button("plain", words.further, further))] : [])];
   }
@@ -541,7 +546,7 @@
     const at = all.indexOf(current);
     step("previous", words.previous, all[at - 1]);
     step("next", words.next, all[at + 1]);
-    const room = Math.max(3, Math.min(9, Math.floor((innerWidth - 190) / 62)));
+    const room = Math.max(1, Math.min(9, Math.floor((innerWidth - (innerWidth <= 416 ? 150 : 230)) / 62)));
     const from = Math.max(0, Math.min(at - Math.floor(room / 2), all.length - room));
     const focused = document.activeElement && document.activeElement.dataset.rank;
     byId("strip").replaceChildren(...all.slice(from, from + room).map((rank) => {
@@ -571,7 +576,7 @@
     one.setAttribute("aria-disabled", String(rank === undefined));
     one.dataset.to = rank === undefined ? "" : String(rank);
     one.querySelector(".to").textContent = rank === undefined ? "" : words.rank(rank);
-    one.setAttribute("aria-label", rank === undefined ? label : `${label}（${words.rank(rank)}）`);
+    one.querySelector(".hushed").textContent = label;
   }
 
   // What readers do.

@@ -3,8 +3,6 @@
 //! A [`Book`] is written front to back: cover, then each round with its poems, then contents and colophon. The same parts
 //! make the same bytes.
 
-mod zip;
-
 use std::collections::BTreeSet;
 use std::io::Write;
 
@@ -17,7 +15,7 @@ use crate::picture::description;
 use crate::poem::{honka_link, is_long};
 use crate::text::{Beginning, Text, Vertical};
 use crate::uuid::Uuid;
-use zip::Zip;
+use crate::zip::{Zip, ZipError};
 
 /// Why a book could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +86,15 @@ const CONTAINER: &str = concat!(
     "<container version=\"1.0\" xmlns=\"urn:oasis:names:tc:opendocument:xmlns:container\"><rootfiles>",
     "<rootfile full-path=\"EPUB/package.opf\" media-type=\"application/oebps-package+xml\"/></rootfiles></container>",
 );
+
+impl From<ZipError> for BookError {
+    fn from(error: ZipError) -> Self {
+        match error {
+            ZipError::Io(source) => Self::Io(source),
+            ZipError::TooLarge => Self::TooLarge,
+        }
+    }
+}
 
 impl<W: Write> Book<W> {
     /// Begins a book of a collection with its cover. `modified` is written as in `2026-01-31T00:00:00Z`.
@@ -179,7 +186,7 @@ impl<W: Write> Book<W> {
         self.document("contents", &html! { "目次" }, &contents)?;
         let package = self.package();
         self.zip.add("EPUB/package.opf", package.as_bytes())?;
-        self.zip.finish()
+        Ok(self.zip.finish()?)
     }
 
     fn contents(&self) -> Markup {
@@ -293,7 +300,7 @@ impl<W: Write> Book<W> {
                 body { (body) }
             }
         };
-        self.zip.add(&format!("EPUB/{name}.xhtml"), document.into_string().as_bytes())
+        Ok(self.zip.add(&format!("EPUB/{name}.xhtml"), document.into_string().as_bytes())?)
     }
 }
 

@@ -15,6 +15,7 @@ mod dates;
 mod feed;
 mod folder_name;
 mod frame;
+mod lookup;
 mod notice;
 mod outward;
 mod picture;
@@ -25,6 +26,7 @@ mod search;
 mod text;
 mod uuid;
 mod view;
+mod zip;
 
 pub use address::{Address, LinkStyle, Place, picture_file};
 pub use assets::{ASSETS, Asset, asset};
@@ -33,11 +35,13 @@ pub use collection::{Collection, Connect, ROUNDS_ON_A_PAGE, Renderer};
 pub use feed::FEED_ROUNDS;
 pub use folder_name::folder_name;
 pub use frame::Document;
+pub use lookup::{Lookup, LookupFile};
 pub use notice::Notice;
 pub use policy::{CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY_IN_META, REFERRER_POLICY};
 pub use round::{ENTRIES_ON_A_PAGE, chunks_of_page, pages_of_round};
 pub use search::{HITS_ON_A_PAGE, Hit, Outcome, Total};
 pub use view::{VIEW_VERSION, view};
+pub use zip::{Zip, ZipError};
 
 /// Names the templates, style and script of this build: a part of every page's ETag.
 pub const TEMPLATE_VERSION: &str = env!("TEMPLATE_VERSION");

@@ -45,9 +45,9 @@ fn document() -> Markup {
                 }
                 main #main {}
                 nav #ranks hidden {
-                    button #previous type="button" { (icon("M15 5l-7 7 7 7")) span.to {} }
+                    button #previous type="button" { (icon("M15 5l-7 7 7 7")) span.hushed {} span.to {} }
                     ol #strip {}
-                    button #next type="button" { span.to {} (icon("M9 5l7 7-7 7")) }
+                    button #next type="button" { span.hushed {} span.to {} (icon("M9 5l7 7-7 7")) }
                 }
                 p #status role="status" {}
                 template #leaf { (leaf()) }

@@ -21,6 +21,7 @@ import tempfile
 import time
 import urllib.request
 
+import exported
 from table import row, skipped
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -57,7 +58,7 @@ TESTS = [
 ]
 
 # What changes something: a program may die before each of these.
-STEPS = ["mkdir", "write", "ftruncate", "fsync", "flock", "rename", "renameat2", "linkat", "unlink", "unlinkat"]
+STEPS = ["mkdir", "write", "ftruncate", "fsync", "flock", "rename", "renameat2", "linkat", "unlink", "unlinkat", "rmdir"]
 
 
 class Failed(Exception):
@@ -412,7 +413,83 @@ def clock_jumps(place):
     return "ten years ahead, ten back, and again"
 
 
+def export(place, version, folder, **options):
+    return place.run("export", f"v{version}", "-o", folder, "--no-cache", "--no-progress", **options)
+
+
+def check_site(folder, *versions):
+    """Whatever can be reached is there, and is of one of these versions."""
+    if not (folder / "index.html").exists():
+        must(0 in versions, "the front page is lost")
+        return None
+    titles, dead = exported.look(folder)
+    must(not dead, f"led to nothing: {dead[:3]}")
+    must(titles <= {f"第{version}版" for version in versions}, f"pages of {titles}")
+    digest = exported.served(folder)
+    must(digest is not None or 0 in versions, "the pointer is lost")
+    return titles
+
+
+def kill_export(place):
+    folder = place.folder / "site"
+
+    def look(through):
+        check_site(folder, *((2,) if through else (0, 2)))
+        must(export(place, 2, folder).returncode == 0 and check_site(folder, 2) == {"第2版"}, "the next run")
+        must(not list((folder / ".wakashu-site" / "new").iterdir()), "litter")
+        shutil.rmtree(folder)
+
+    return killed_at_every_step(place, ["export", "v2", "-o", "site", "--no-cache", "--no-progress"], look)
+
+
+def kill_export_again(place):
+    # Another title for every page, a round more, and a rank less.
+    folder = place.folder / "site"
+    shutil.copytree(place.folder / "v2" / "第1回", place.folder / "v2" / "第2回")
+    shutil.rmtree(place.folder / "v2" / "第1回" / "2-a")
+    must(export(place, 1, folder).returncode == 0, "the first export")
+    shutil.copytree(folder, place.folder / "before")
+
+    def look(through):
+        check_site(folder, *((2,) if through else (1, 2)))
+        must(export(place, 2, folder).returncode == 0 and check_site(folder, 2) == {"第2版"}, "the next run")
+        must(not (folder / "rounds/第1回/2").exists(), "a stale page")
+        shutil.rmtree(folder)
+        shutil.copytree(place.folder / "before", folder)
+
+    return killed_at_every_step(place, ["export", "v2", "-o", "site", "--no-cache", "--no-progress"], look)
+
+
+def export_full_and_read_only(place):
+    disk = mounted(place, "size=400k")
+    try:
+        folder = disk / "site"
+        must(export(place, 1, folder).returncode == 0, "the first export")
+        filler = disk / "filler"
+        try:
+            with filler.open("wb", buffering=0) as file:
+                while file.write(b"x" * 4096):
+                    pass
+        except OSError:
+            pass
+        done = export(place, 2, folder)
+        must(done.returncode == 2 and "No space left" in done.stderr, f"{done.returncode} {done.stderr}")
+        check_site(folder, 1, 2)
+        filler.unlink()
+        must(export(place, 2, folder).returncode == 0 and check_site(folder, 2) == {"第2版"}, "the next export")
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        done = export(place, 3, folder)
+        must(done.returncode == 2 and "Read-only file system" in done.stderr, f"{done.returncode} {done.stderr}")
+        must(check_site(folder, 2) == {"第2版"}, "what was there")
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+    return "a disk of 400 KiB, then read-only"
+
+
 SCENES = [
+    ("kill -9 before every step of `export` to a new folder", kill_export),
+    ("kill -9 before every step of `export` over an earlier one", kill_export_again),
+    ("disk full, then read-only: export", export_full_and_read_only),
     ("kill -9 before every step of `build`", kill_build),
     ("kill -9 before every step of `publish` to a folder", kill_publish),
     ("kill -9 before every step of `rollback`", kill_rollback),

@@ -7,4 +7,5 @@ mod mcp;
 mod members;
 mod programs;
 mod security;
+mod site;
 mod storage;

@@ -34,7 +34,11 @@ window.host = {
   /** Shows the view. Nothing is sent to it yet but the answer to its `ui/initialize`. */
   async show(sandbox, { width = 720, height = 150, capabilities = ALL, context = {}, before = null } = {}) {
     this.seen = [];
+    this.listening?.abort();
+    const { signal } = (this.listening = new AbortController());
     document.querySelector("iframe")?.remove();
+    // Frames from elsewhere do not take part in the browser's pretended language.
+    context = { locale: "ja-JP", ...context };
     const frame = document.createElement("iframe");
     frame.style.cssText = `width:${width}px;height:${height}px;border:0;display:block`;
     const follow = !context.containerDimensions?.height;
@@ -54,8 +58,8 @@ window.host = {
     frame.src = sandbox;
     document.body.append(frame);
     bridge.addEventListener("sandboxready", () => bridge.sendSandboxResourceReady({ html: this.html }));
-    addEventListener("message", (event) => { if (event.source === frame.contentWindow && event.data?.method) this.seen.push(["raw", event.data.method, event.data.params?.name]); });
-    if (before) addEventListener("message", (event) => { if (event.data?.method === "ui/initialize") for (const message of before) frame.contentWindow.postMessage({ jsonrpc: "2.0", ...message }, "*"); }, { once: false });
+    addEventListener("message", (event) => { if (event.source === frame.contentWindow && event.data?.method) this.seen.push(["raw", event.data.method, event.data.params?.name]); }, { signal });
+    if (before) addEventListener("message", (event) => { if (event.data?.method === "ui/initialize") for (const message of before) frame.contentWindow.postMessage({ jsonrpc: "2.0", ...message }, "*"); }, { signal });
     await bridge.connect(new PostMessageTransport(frame.contentWindow, frame.contentWindow));
     await ready;
   },

@@ -26,11 +26,11 @@ use crate::tools::ranks::read_rank;
 
 /// A prompt.
 #[derive(Debug)]
-pub(super) struct Prompt {
-    name: &'static str,
+pub(crate) struct Prompt {
+    pub(crate) name: &'static str,
     title: &'static str,
-    description: &'static str,
-    arguments: &'static [Argument],
+    pub(crate) description: &'static str,
+    pub(crate) arguments: &'static [Argument],
     ask: for<'a> fn(Given<'a>) -> Work<'a>,
 }
 
@@ -39,8 +39,8 @@ type Work<'a> = Pin<Box<dyn Future<Output = Result<Question<'a>, Refused>> + Sen
 
 /// An argument of a prompt; values are always texts.
 #[derive(Debug)]
-pub(super) struct Argument {
-    name: &'static str,
+pub(crate) struct Argument {
+    pub(crate) name: &'static str,
     /// What it was called once, and still may be.
     old_name: Option<&'static str>,
     description: &'static str,
@@ -60,7 +60,9 @@ const ROUND_TITLE: Argument = Argument {
 /// Most characters of a round's title before each poem.
 const MAX_ROUND_CHARACTERS: usize = 40;
 
-static PROMPTS: &[&Prompt] = &[&present_round::PROMPT, &compare_poems::PROMPT, &explain_honkadori::PROMPT];
+/// All of them, in the order they are listed.
+pub(crate) static PROMPTS: &[&Prompt] =
+    &[&present_round::PROMPT, &compare_poems::PROMPT, &explain_honkadori::PROMPT];
 
 pub(super) fn find(name: &str) -> Option<&'static Prompt> {
     PROMPTS.iter().copied().find(|prompt| prompt.name == name)

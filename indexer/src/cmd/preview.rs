@@ -54,8 +54,12 @@ pub fn run(arguments: &PreviewArguments, report: Report) -> anyhow::Result<Statu
         let running = server::Server::start(&config).await?;
         // The program that reads the address may stop the server at once.
         let stop = door::local::stop_requested();
-        report.data(&format!("{}\n", running.url()))?;
         let asks_for_tokens = !config.tokens.is_empty();
+        let (page, mcp) = addresses(&running.url());
+        report.data(&format!("{page}\n{mcp}\n"))?;
+        if arguments.open && !open(page) {
+            report.remark(&talk::not_opened(page));
+        }
         server::write_connection_help(&mut std::io::stderr(), &running.url(), asks_for_tokens, None)?;
         let watching = arguments.watch.then(|| tokio::spawn(preview.watch(seen, running.state())));
         running.serve(stop).await;
@@ -64,6 +68,26 @@ pub fn run(arguments: &PreviewArguments, report: Report) -> anyhow::Result<Statu
         }
         Ok(Status::Fine)
     })
+}
+
+/// Returns the address of the first page, and that of the MCP endpoint.
+fn addresses(mcp: &str) -> (&str, &str) {
+    (mcp.strip_suffix("mcp").unwrap_or(mcp), mcp)
+}
+
+/// Shows a page in the person's browser; tells whether that could be asked for.
+fn open(page: &str) -> bool {
+    let (program, before): (&str, &[&str]) = if cfg!(windows) {
+        ("cmd", &["/C", "start", ""])
+    } else if cfg!(target_os = "macos") {
+        ("open", &[])
+    } else {
+        ("xdg-open", &[])
+    };
+    let mut command = std::process::Command::new(program);
+    command.args(before).arg(page);
+    let quiet = std::process::Stdio::null;
+    command.stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn().is_ok()
 }
 
 /// Says that the port is taken before minutes are spent on building.

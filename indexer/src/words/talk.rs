@@ -203,6 +203,10 @@ pub(crate) enum Figure {
 }
 
 impl Figure {
+    fn remark(self) -> Remark {
+        Remark::new(self.label(Language::English), self.label(Language::Japanese))
+    }
+
     pub(crate) fn label(self, language: Language) -> &'static str {
         let (en, ja) = match self {
             Self::Rounds => ("rounds", "回"),
@@ -232,8 +236,11 @@ impl Figure {
 }
 
 pub(crate) fn serves() -> Remark {
-    let said = |language| Figure::Serves.label(language);
-    Remark::new(said(Language::English), said(Language::Japanese))
+    Figure::Serves.remark()
+}
+
+pub(crate) fn written() -> Remark {
+    Figure::Out.remark()
 }
 
 pub(crate) fn bytes_in_files(bytes: &str, count: u64) -> Remark {
@@ -244,6 +251,13 @@ pub(crate) fn renditions(cached: usize, made: usize) -> Remark {
     Remark::new(
         format!("{cached} from the cache, {made} made"),
         format!("前回のものを使う {cached} 枚、新しく作る {made} 枚"),
+    )
+}
+
+pub(crate) fn not_opened(page: &str) -> Remark {
+    Remark::new(
+        format!("no browser could be started; open {page} yourself"),
+        format!("ブラウザーを開けませんでした。{page} を開いてください。"),
     )
 }
 

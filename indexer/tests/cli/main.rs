@@ -15,6 +15,7 @@ mod curator;
 mod damage;
 mod determinism;
 mod drafts;
+mod export;
 mod harness;
 mod names;
 mod preview;

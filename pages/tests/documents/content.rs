@@ -159,3 +159,33 @@ fn there_is_no_search_field_where_no_search_is_answered() {
     assert_eq!(fields(true), [1, 1, 1, 1]);
     assert_eq!(fields(false), [0, 0, 0, 0]);
 }
+
+/// Returns the elements of a poem's article in order, each with its class.
+fn skeleton(html: &str) -> Vec<(String, String)> {
+    let (_, article) = html.split_once("<article").unwrap();
+    let (article, _) = article.split_once("</article>").unwrap();
+    let dom = parse(&format!("<!DOCTYPE html><title>x</title><body><article{article}</article>"));
+    let of_article = dom.elements.iter().skip_while(|element| element.name != "article");
+    // The page says where it is, which a view cannot.
+    let of_page = |class: &str| matches!(class, "share" | "copy");
+    of_article
+        .map(|element| (element.name.clone(), element.attribute("class").unwrap_or_default().to_owned()))
+        .filter(|(name, class)| name != "br" && !of_page(class))
+        .collect()
+}
+
+/// The view's script fills what pages have: it must not come to differ from them.
+#[test]
+fn the_view_has_the_markup_of_the_page() {
+    let mut whole = entry(1, "@a", "歌");
+    whole.honka = vec!["https://ja.wikipedia.org/wiki/a".to_owned()];
+    whole.prompt = "p".to_owned();
+    whole.yomi = Some("うた".to_owned());
+    whole.extras = vec![("解説".to_owned(), "x".to_owned())];
+    whole.picture = Some(crate::support::picture("a", 400, 300));
+    let site = Site::new("和", "", vec![(round("第1回", None), vec![whole])]);
+    let round = &site.collection.archive().root().rounds[0];
+    let page = site.renderer(SERVED, None).poem(round, 1, &site.view(&round.chunks[0])).unwrap();
+    let view = skeleton(wakashu_pages::view());
+    assert_eq!(skeleton(&page.body), view);
+}

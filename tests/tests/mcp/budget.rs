@@ -379,7 +379,7 @@ fn ten_thousand_rounds_are_resources_page_by_page() {
             None => break,
         }
     }
-    assert_eq!((uris.len(), pages), (10_002, 101), "the list of rounds and every round");
+    assert_eq!((uris.len(), pages), (10_003, 101), "the list of rounds, the view and every round");
 }
 
 #[test]

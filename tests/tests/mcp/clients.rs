@@ -109,7 +109,8 @@ async fn call_every_tool(client: &Client) {
 async fn read_every_resource(client: &Client, is_modern: bool) {
     let resources = client.list_all_resources().await.unwrap();
     let uris: Vec<&str> = resources.iter().map(|resource| &*resource.uri).collect();
-    assert_eq!((uris[0], uris[1], uris.len()), ("wakashu://rounds", ROUND, 5));
+    assert_eq!((uris[0], uris[2], uris.len()), ("wakashu://rounds", ROUND, 6));
+    assert!(uris[1].starts_with("ui://wakashu/poems.html?v="));
     let templates = client.list_all_resource_templates().await.unwrap();
     assert!(
         templates.iter().any(|template| template.uri_template == "wakashu://rounds/{round}/{rank}/picture")

@@ -25,4 +25,5 @@ mod pressure;
 mod round_texts;
 mod search;
 mod secrets;
+mod view;
 mod wire;

@@ -42,7 +42,6 @@ pub(super) fn write_listing(out: &mut Answer) {
         field!(out, "title").string(RESOURCE.title);
         field!(out, "description").string(RESOURCE.description);
         field!(out, "mimeType").string(MEDIA_TYPE);
-        field!(out, "size").number(view().len() as u64);
         write_ui(out);
     });
 }
