@@ -44,9 +44,10 @@ fn preview(folder: &Path, line: &str) -> String {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut url = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
-    let address = url.trim_end().strip_prefix("http://").and_then(|rest| rest.strip_suffix("/mcp"));
+    // The first page comes first, then what MCP clients are given.
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let url = lines.take(2).find(|line| line.ends_with("/mcp")).unwrap_or_default();
+    let address = url.strip_prefix("http://").and_then(|rest| rest.strip_suffix("/mcp"));
     let address = address.unwrap_or_else(|| panic!("no address: {url:?}")).parse().unwrap();
     let request = call("list_rounds", &json!({}));
     let mut connection = Connection::open(address);
