@@ -101,6 +101,7 @@ pub struct InputFile {
 /// A round as it lies on disk.
 #[derive(Debug)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct RoundPlan {
     /// Name of its directory.
     pub directory: OsString,

@@ -342,16 +342,8 @@ fn new_round_name(wanted: &str) -> Result<String, Remark> {
 
 /// Returns the entries that must make room for one at `rank`: those behind it up to the first gap.
 fn shifted(entries: &[EntryPlan], rank: u32) -> Vec<&EntryPlan> {
-    let mut next = rank;
-    let mut shifted = Vec::new();
-    for entry in entries.iter().filter(|entry| entry.rank >= rank) {
-        if entry.rank != next {
-            break;
-        }
-        shifted.push(entry);
-        next += 1;
-    }
-    shifted
+    let behind = entries.iter().filter(|entry| entry.rank >= rank);
+    behind.zip(rank..).take_while(|(entry, next)| entry.rank == *next).map(|(entry, _)| entry).collect()
 }
 
 /// Returns what moves when an entry goes down by one rank. `None` if its names are not what they should be.

@@ -44,9 +44,10 @@ fn preview(folder: &Path, line: &str) -> String {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut url = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
-    let address = url.trim_end().strip_prefix("http://").and_then(|rest| rest.strip_suffix("/mcp"));
+    // The first page comes first, then what MCP clients are given.
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let url = lines.take(2).find(|line| line.ends_with("/mcp")).unwrap_or_default();
+    let address = url.strip_prefix("http://").and_then(|rest| rest.strip_suffix("/mcp"));
     let address = address.unwrap_or_else(|| panic!("no address: {url:?}")).parse().unwrap();
     let request = call("list_rounds", &json!({}));
     let mut connection = Connection::open(address);
@@ -107,10 +108,8 @@ fn a_new_curator_gets_from_an_empty_folder_to_an_answer() {
     assert!(history.contains("回：追加 1／歌：追加 2\n") && history.contains("メモ：第2回\n"), "{history}");
 
     let server = Server::serve(&folder.join("store"));
-    let reply = server.send(&call(
-        "get_wakashu_ranking",
-        &json!({ "round_title": "第2回", "start_rank": 1, "end_rank": 2 }),
-    ));
+    let reply =
+        server.send(&call("get_wakashu_ranking", &json!({ "round_title": "第2回", "rank_range": "1-2" })));
     let texts = reply.texts().join("\n");
     assert!(texts.contains("秋の歌\n二行目") && texts.contains("夏の歌"), "{texts}");
     let rounds = server.send(&call("list_rounds", &json!({}))).texts()[0].clone();
