@@ -76,11 +76,12 @@ pub(crate) struct Figures {
 
 impl Kind {
     fn of(path: &str) -> Self {
+        let is_page = Path::new(path).extension().is_some_and(|extension| extension == "html");
         match path.split_once('/').map_or("", |(folder, _)| folder) {
             "pictures" => Self::Pictures,
             "archives" => Self::Archives,
-            "search" if !path.ends_with(".html") => Self::Search,
-            _ if path.ends_with(".html") => Self::Pages,
+            "search" if !is_page => Self::Search,
+            _ if is_page => Self::Pages,
             _ => Self::Other,
         }
     }
@@ -106,7 +107,7 @@ pub(crate) fn write(
     let small: Vec<LookupFile> = assets().chain(site.lookup.iter().cloned()).collect();
     let needed = small.iter().map(|file| Needed { path: file.path.clone(), bytes: file.body.len() as u64 });
     let deploy = Deploy { version: version.clone(), files: needed.collect() };
-    let mut deploys = left.deploys.after(deploy, order.history);
+    let mut deploys = left.deploys.after(&deploy, order.history);
     let mut pointer = deploys::pointer(left.pointer.as_ref(), version, order.history);
     let carried = carry(&deploys::wanted_versions(&pointer, &deploys), &deploys.wanted_files())?;
     // What a host has lost cannot be promised to readers.

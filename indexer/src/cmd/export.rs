@@ -203,7 +203,9 @@ fn describe(
     let figures: Vec<(&str, String)> =
         figures.iter().map(|(label, value)| (label.as_str(), value.clone())).collect();
     report.summary(&figures);
-    warnings.iter().for_each(|warning| report.remark(warning));
+    for warning in warnings {
+        report.remark(warning);
+    }
 }
 
 #[cfg(test)]

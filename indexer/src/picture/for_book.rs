@@ -67,10 +67,10 @@ mod tests {
         half.write_to(&mut webp, ImageFormat::WebP).unwrap();
         let printed = for_book(webp.into_inner(), MediaType::Webp).unwrap();
         assert_eq!(printed.media_type, MediaType::Jpeg);
-        let read =
+        let shown =
             image::load_from_memory_with_format(&printed.bytes, ImageFormat::Jpeg).unwrap().into_rgb8();
-        let [red, white] = [(4, 16), (28, 16)].map(|(x, y)| read.get_pixel(x, y).0);
-        assert!(red[0] > 180 && red[1] < 30 && white.iter().all(|colour| *colour > 245), "{red:?} {white:?}");
+        let [red, blank] = [(4, 16), (28, 16)].map(|(x, y)| shown.get_pixel(x, y).0);
+        assert!(red[0] > 180 && red[1] < 30 && blank.iter().all(|colour| *colour > 245), "{red:?} {blank:?}");
         let png = b"any bytes".to_vec();
         assert_eq!(for_book(png.clone(), MediaType::Png).unwrap().bytes, png);
         assert!(for_book(png, MediaType::Webp).is_err());

@@ -47,8 +47,8 @@ impl Deploys {
     }
 
     /// Returns the deploys after `latest`, with at most `history` before it. The same deploy again adds none.
-    pub(crate) fn after(&self, latest: Deploy, history: usize) -> Self {
-        let earlier = self.deploys.iter().filter(|deploy| **deploy != latest).take(history).cloned();
+    pub(crate) fn after(&self, latest: &Deploy, history: usize) -> Self {
+        let earlier = self.deploys.iter().filter(|deploy| *deploy != latest).take(history).cloned();
         Self { deploys: std::iter::once(latest.clone()).chain(earlier).collect() }
     }
 
@@ -204,10 +204,10 @@ mod tests {
         let deploy = |number| Deploy { version: version(number), files: Vec::new() };
         let mut deploys = Deploys::default();
         for number in [1, 2, 2, 3, 3] {
-            deploys = deploys.after(deploy(number), 1);
+            deploys = deploys.after(&deploy(number), 1);
         }
         assert_eq!(deploys.deploys, [deploy(3), deploy(2)]);
-        assert_eq!(deploys.after(deploy(2), 0).deploys, [deploy(2)]);
+        assert_eq!(deploys.after(&deploy(2), 0).deploys, [deploy(2)]);
 
         let one = pointer(None, version(1), 1);
         let two = pointer(Some(&one), version(2), 1);

@@ -2,6 +2,7 @@
 //!
 //! Snapshots are refreshed with `INSTA_UPDATE=always cargo test -p wakashu-indexer --test cli`; read the diff.
 #![expect(
+    clippy::case_sensitive_file_extension_comparisons,
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,

@@ -2,6 +2,7 @@
 #![allow(
     missing_docs,
     clippy::unwrap_used,
+    clippy::case_sensitive_file_extension_comparisons,
     clippy::indexing_slicing,
     clippy::panic,
     reason = "tests fail by panicking"

@@ -113,9 +113,9 @@ fn the_search_page_finds_what_the_tool_finds() {
     let found = browse(&server, "/search?q=%E7%95%AA%E7%9B%AE+round%3A1");
     assert_eq!(text(&found).matches("<article class=\"hit\">").count(), 3);
     assert!(text(&found).contains("<mark>番目</mark>"), "{}", text(&found));
-    let long = format!("/search?q={}", "a".repeat(201));
+    let lengthy = format!("/search?q={}", "a".repeat(201));
     let many = format!("/search?q={}", "a+".repeat(9));
-    for path in [long.as_str(), many.as_str(), "/search?q=round%3A1", "/search?q=a+round%3A99"] {
+    for path in [lengthy.as_str(), many.as_str(), "/search?q=round%3A1", "/search?q=a+round%3A99"] {
         let refused = browse(&server, path);
         assert_eq!((refused.status, refused.header("etag")), (400, None), "{path}");
         assert!(text(&refused).contains("class=\"alert\""), "{path}");

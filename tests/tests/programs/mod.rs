@@ -1,5 +1,5 @@
 //! `wakashu` as people and workflows use it: `smoke`, `ask`, `gateway`.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod ask;
 mod gateway;
