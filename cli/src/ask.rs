@@ -62,14 +62,14 @@ enum Outcome {
 }
 
 /// Asks and prints the answer.
-pub(crate) fn run(ask: Ask) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(ask: &Ask) -> anyhow::Result<ExitCode> {
     let (server, options, words) = ask.server()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let asked = runtime.block_on(async {
         let manager = Manager::new(options);
         let name = server.name.clone();
         let asked = match manager.register_server(server).await {
-            Ok(()) => answer(&ask, &manager, &name, &words).await,
+            Ok(()) => answer(ask, &manager, &name, &words).await,
             Err(error) => Err(error.into()),
         };
         manager.close().await;

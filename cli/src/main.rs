@@ -2,6 +2,7 @@
 
 mod ask;
 mod bridge;
+mod gateway;
 mod servers;
 mod smoke;
 
@@ -41,6 +42,7 @@ enum Verb {
     Bridge(bridge::BridgeArguments),
     Smoke(smoke::Smoke),
     Ask(ask::Ask),
+    Gateway(gateway::GatewayArguments),
 }
 
 fn main() -> ExitCode {
@@ -58,10 +60,12 @@ fn main() -> ExitCode {
             wakashu_indexer::program::start_log(&cli.talk, tracing::Level::INFO);
             program::end(bridge::run(arguments))
         }
+        // It has the log of a server.
+        Verb::Gateway(arguments) => code(gateway::run(arguments, cli.talk.quiet)),
         Verb::Smoke(arguments) => code(smoke::run(&arguments)),
         Verb::Ask(arguments) => {
             wakashu_indexer::program::start_log(&cli.talk, tracing::Level::WARN);
-            code(ask::run(arguments))
+            code(ask::run(&arguments))
         }
     }
 }

@@ -80,6 +80,12 @@ impl Chain {
         whole.freeze()
     }
 
+    /// Returns its pieces.
+    #[must_use]
+    pub fn into_pieces(self) -> Vec<Bytes> {
+        self.pieces.into()
+    }
+
     /// Returns it with line breaks as blanks, as a message must be that is sent as a line. In JSON a line break is a
     /// blank wherever it may stand.
     #[must_use]

@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use wakashu_storage::Location;
 
@@ -17,6 +18,7 @@ use crate::door::local::systemd;
 use crate::door::{lambda, local, stdio};
 use crate::exchange::Core;
 use crate::fault::HANDLING;
+use crate::gateway::Gateway;
 use crate::mcp::lists;
 use crate::observe::log;
 use crate::observe::metrics::Metrics;
@@ -109,7 +111,7 @@ impl For {
             app.core.metrics = config.metrics.then(|| Arc::new(metrics()));
         }
         app.core.desk = config.desk();
-        App { follows_host, ..app }
+        App { follows_host, bundle: config.bundle_url.clone(), ..app }
     }
 }
 
@@ -133,6 +135,15 @@ pub struct Server {
 impl Server {
     /// Binds the address and opens the archive.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
+        Self::start_with(config, None).await
+    }
+
+    /// Binds the address for a gateway, which answers in place of an archive.
+    pub async fn start_gateway(config: &Config, gateway: Arc<dyn Gateway>) -> Result<Self, StartError> {
+        Self::start_with(config, Some(gateway)).await
+    }
+
+    async fn start_with(config: &Config, gateway: Option<Arc<dyn Gateway>>) -> Result<Self, StartError> {
         let state = For::Local.state(config)?;
         let listen = |cause| StartError::Listen { host: config.host.clone(), port: config.port, cause };
         let listener = TcpListener::bind((config.host.as_str(), config.port)).await.map_err(listen)?;
@@ -145,8 +156,10 @@ impl Server {
         let base = config.public_url.clone().or(own);
         // Links to an address must lead to where it is answered: there are more loopback addresses than the usual one.
         let host = local::is_local(address).then(|| host_of(address.ip()));
-        let app = Arc::new(For::Local.app(config, state, base, host));
+        let mut app = For::Local.app(config, state, base, host);
+        app.core.gateway = gateway;
         look(&app.core, config).await;
+        let app = Arc::new(app);
         let limits = Limits { together: MAX_CONNECTIONS, each: config.connections_per_client };
         Ok(Self { listener, address, app, config: config.clone(), limits })
     }
@@ -156,7 +169,7 @@ impl Server {
     pub fn url(&self) -> String {
         let (address, hosts) = (self.address.ip(), &self.config.allowed_hosts);
         let name = match address {
-            // Whoever listens everywhere is also reached here.
+            // A server that listens on all addresses is also reached on loopback.
             IpAddr::V4(any) if any.is_unspecified() => Ipv4Addr::LOCALHOST.to_string(),
             IpAddr::V6(any) if any.is_unspecified() => host_of(Ipv6Addr::LOCALHOST.into()),
             other if local::is_local(self.address) || hosts.contains(&host_of(other)) => host_of(other),
@@ -192,14 +205,34 @@ impl Server {
 
 /// Answers on standard input and output until the input ends or the process is asked to stop.
 pub async fn serve_stdio(config: &Config) -> Result<(), anyhow::Error> {
+    serve_lines(config, None, tokio::io::stdin(), tokio::io::stdout()).await
+}
+
+/// Has a gateway answer lines from `input` on `output`, in place of an archive.
+pub async fn serve_gateway_stdio(
+    config: &Config,
+    gateway: Arc<dyn Gateway>,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+) -> Result<(), anyhow::Error> {
+    serve_lines(config, Some(gateway), input, output).await
+}
+
+async fn serve_lines(
+    config: &Config,
+    gateway: Option<Arc<dyn Gateway>>,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+) -> Result<(), anyhow::Error> {
     let state = For::Stdio.state(config)?;
     let mut core = Core::new(Arc::clone(&state), config.public_url.clone());
     core.desk = config.desk();
+    core.gateway = gateway;
     let stop = local::stop_requested();
     look(&core, config).await;
     let refreshing = keep_fresh(state, None, Duration::from_secs(config.refresh_seconds));
     log_start(config, None);
-    let served = stdio::run(Arc::new(core), tokio::io::stdin(), tokio::io::stdout(), stop).await;
+    let served = stdio::run(Arc::new(core), input, output, stop).await;
     refreshing.abort();
     tracing::info!("stopped");
     log::flush();

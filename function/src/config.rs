@@ -25,6 +25,8 @@ pub struct Config {
     pub archive: Option<Location>,
     /// Without a slash at the end.
     pub public_url: Option<String>,
+    /// The address of a bundle for desktop clients.
+    pub bundle_url: Option<String>,
     /// Lower-case host names, without ports.
     pub allowed_hosts: Vec<String>,
     /// Origins, exactly as browsers send them.
@@ -51,7 +53,7 @@ pub struct Config {
     pub concurrency: usize,
     /// How many calls may wait.
     pub queue: usize,
-    /// Who may ask; everyone if there are none.
+    /// Tokens that are accepted; if empty, everybody may ask.
     pub tokens: Vec<Token>,
     /// Requests per second from all clients; 0 for any number.
     pub rate_per_second: u32,
@@ -102,6 +104,7 @@ impl Default for Config {
         Self {
             archive: None,
             public_url: None,
+            bundle_url: None,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             refresh_seconds: 60,
@@ -132,8 +135,8 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Every problem: values that are not understood, and variables that begin like ours but are none, so that a
-    /// misspelt one does not leave a door open.
+    /// Every problem: values that are not understood, and variables with our prefix that are not settings, so that a
+    /// misspelt one does not leave the server open.
     pub fn read(
         given: impl Fn(&str) -> Option<String>,
         variables: impl IntoIterator<Item = (OsString, OsString)>,
@@ -210,6 +213,7 @@ mod tests {
         let error = read(&[
             ("WAKASHU_ARCHIVE", "ftp://x"),
             ("WAKASHU_PUBLIC_URL", "poems"),
+            ("WAKASHU_BUNDLE_URL", "javascript:poems.mcpb"),
             ("WAKASHU_ALLOWED_ORIGINS", "https://a.example, *"),
             ("WAKASHU_REFRESH_SECONDS", "0"),
             ("PORT", "70000"),
@@ -232,6 +236,7 @@ mod tests {
         for name in [
             "WAKASHU_ARCHIVE",
             "WAKASHU_PUBLIC_URL",
+            "WAKASHU_BUNDLE_URL",
             "WAKASHU_ALLOWED_ORIGINS",
             "WAKASHU_REFRESH_SECONDS",
             "PORT",

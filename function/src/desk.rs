@@ -147,7 +147,7 @@ impl Desk {
     }
 }
 
-/// Returns what came of work: its own outcome, a panic, or nothing in time.
+/// Returns the outcome of work: its own, a panic, or a timeout.
 fn settled<T, E: From<ToolError>>(done: Option<std::thread::Result<Result<T, E>>>) -> Result<T, E> {
     match done {
         Some(Ok(done)) => done,
@@ -156,7 +156,7 @@ fn settled<T, E: From<ToolError>>(done: Option<std::thread::Result<Result<T, E>>
     }
 }
 
-/// Does `work`, which waits for nothing, behind a fence.
+/// Does `work`, which never waits, behind the panic fence.
 async fn fenced<T, E: From<ToolError>>(
     work: Pin<&mut (impl Future<Output = Result<T, E>> + Send)>,
 ) -> Result<T, E> {

@@ -16,13 +16,14 @@ use wakashu_storage::Timestamp;
 use crate::desk::{Desk, Wants};
 use crate::exchange::rates::Rates;
 use crate::fault::ToolError;
+use crate::gateway::Gateway;
 use crate::observe::detail::Detail;
 use crate::observe::facts::{Answered, Facts};
 use crate::observe::metrics::Metrics;
 use crate::served::limits::{MAX_ANSWER_BYTES, MAX_STREAMS};
 use crate::served::reading::Reading;
 use crate::served::snapshot::Snapshot;
-use crate::served::state::ArchiveState;
+use crate::served::state::{ArchiveState, Generation};
 use crate::text::Answer;
 
 /// What a token is good for.
@@ -55,6 +56,8 @@ impl Scope {
 pub(crate) struct Core {
     /// Which archive is served.
     pub(crate) state: Arc<ArchiveState>,
+    /// Who answers in its place, if anybody does.
+    pub(crate) gateway: Option<Arc<dyn Gateway>>,
     /// The limits under which answers are worked on.
     pub(crate) desk: Desk,
     /// How often clients may ask, where that is limited.
@@ -79,6 +82,7 @@ impl Core {
     pub(crate) fn new(state: Arc<ArchiveState>, base: Option<String>) -> Self {
         Self {
             state,
+            gateway: None,
             desk: Desk::default(),
             rates: None,
             base,
@@ -90,6 +94,11 @@ impl Core {
             closing: watch::Sender::new(false),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
         }
+    }
+
+    /// Hears of changed lists.
+    pub(crate) fn changes(&self) -> watch::Receiver<Generation> {
+        self.gateway.as_ref().map_or_else(|| self.state.changes(), |gateway| gateway.changes())
     }
 
     /// Takes a place for one more stream, given back when dropped. Returns `None` when [`MAX_STREAMS`] are open.
@@ -202,7 +211,7 @@ impl<'a> Exchange<'a> {
         let mut done = desk.run(wants, pin!(owed.work(self))).await;
         if self.reading.as_ref().is_some_and(Reading::is_gone) {
             done = Box::pin(async {
-                self.core.state.refresh().await;
+                self.core.state.refresh_past_caches().await;
                 self.served = self.core.state.current();
                 self.reading = self.served.index().cloned().map(Reading::new);
                 desk.run(wants, pin!(owed.work(self))).await

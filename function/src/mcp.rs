@@ -8,12 +8,15 @@ pub(crate) mod prompts;
 mod resources;
 pub(crate) mod subscriptions;
 
+use std::pin::pin;
+
 use http::HeaderMap;
 use wakashu_wire::{Body, Era, Headers, Incoming, Raw, Request, Revision, Unreadable, era, message};
 
 use crate::desk::Wants;
-use crate::exchange::{Exchange, Owed};
+use crate::exchange::{Exchange, Owed, Scope};
 use crate::fault::ToolError;
+use crate::gateway::{Ask, Gateway};
 use crate::mcp::error::RpcError;
 use crate::mcp::methods::{Kind, Method};
 use crate::mcp::subscriptions::Subscription;
@@ -96,7 +99,7 @@ async fn answer_message(
     text: &str,
 ) -> Reply {
     match message::read(text) {
-        Ok(Incoming::Request(request)) => answer_request(x, headers, remembered, &request).await,
+        Ok(Incoming::Request(request)) => answer_request(x, headers, remembered, &request, text).await,
         Ok(Incoming::Notification(notification)) => {
             x.facts.method = methods::known_name(&notification.method);
             let then = notification.request_id.map_or(Then::Nothing, |id| Then::Cancel(id.to_owned()));
@@ -119,6 +122,7 @@ async fn answer_request(
     headers: Option<&Headers<'_>>,
     remembered: Revision,
     request: &Request<'_>,
+    message: &str,
 ) -> Reply {
     let method = Method::find(&request.method);
     x.facts.method = method.map_or_else(|| methods::known_name(&request.method), |method| method.name);
@@ -128,18 +132,16 @@ async fn answer_request(
     };
     x.facts.era = era.revision.as_str();
     x.facts.header_differs = era.header_differs;
+    if let Some(gateway) = &x.core.gateway {
+        return Box::pin(pass_on(x, gateway.as_ref(), message, request, era, method)).await;
+    }
     let asked = match Asked::new(x, request, era, method) {
         Ok(asked) => asked,
         Err(error) => return refuse(x, &error, Some(request.id)),
     };
     let then = match asked.method.kind {
         Kind::Listen => {
-            return match Subscription::read(request) {
-                Ok(subscription) => {
-                    Reply { then: Then::Listen(Box::new(subscription)), ..Reply::new(200, None) }
-                }
-                Err(error) => refuse(x, &error, Some(request.id)),
-            };
+            return listen(x, request);
         }
         Kind::Initialize => match methods::agree(request) {
             Ok(agreed) => {
@@ -154,6 +156,77 @@ async fn answer_request(
         Ok(answer) => Reply { then, ..Reply::new(200, Some(answer)) },
         Err(refused) => asked.refuse(x, refused),
     }
+}
+
+fn listen(x: &mut Exchange<'_>, request: &Request<'_>) -> Reply {
+    match Subscription::read(request, x.core.gateway.is_some()) {
+        Ok(subscription) => Reply { then: Then::Listen(Box::new(subscription)), ..Reply::new(200, None) },
+        Err(error) => refuse(x, &error, Some(request.id)),
+    }
+}
+
+/// Has a gateway answer a request. It takes a place as one for the archive does, and is fenced in like that.
+async fn pass_on(
+    x: &mut Exchange<'_>,
+    gateway: &dyn Gateway,
+    message: &str,
+    request: &Request<'_>,
+    era: Era,
+    method: Option<&'static Method>,
+) -> Reply {
+    let id = Some(request.id);
+    let method = match permitted(x, era, method) {
+        Ok(method) => method,
+        Err(error) => return refuse(x, &error, id),
+    };
+    let (mut revision, mut then) = (era.revision, Then::Nothing);
+    match method.kind {
+        // Which tool shows what is for its server to know.
+        Kind::CallTool if !x.scope.covers(Scope::Read) => return refuse(x, &error::not_covered(), id),
+        Kind::Listen => return listen(x, request),
+        Kind::Initialize => match methods::agree(request) {
+            Ok(agreed) => {
+                x.facts.era = agreed.as_str();
+                (revision, then) = (agreed, Then::Agree(agreed));
+            }
+            Err(error) => return refuse(x, &error, id),
+        },
+        _ => {}
+    }
+    let wants = Wants { place: method.reads, time_limit: None };
+    let work = async {
+        let ask = Ask { message, request, revision, is_guarded: x.core.is_guarded };
+        gateway.answer(ask).await.map_err(Refused::Rpc)
+    };
+    match x.core.desk.run(wants, pin!(work)).await {
+        Ok(pieces) => Reply { then, ..Reply::new(200, Some(Answer::of_pieces(pieces))) },
+        Err(Refused::Rpc(error)) => refuse(x, &error, id),
+        Err(Refused::Fault(fault)) => refuse_fault(x, &fault, id),
+    }
+}
+
+/// Answers with the error that a failure becomes.
+fn refuse_fault(x: &mut Exchange<'_>, fault: &ToolError, id: Option<&str>) -> Reply {
+    x.facts.error = Some(fault.code());
+    fault.report(x.facts.tool, &x.id);
+    let reply = refuse(x, &error::of_fault(fault, &x.id.clone()), id);
+    match fault {
+        ToolError::RateLimited { retry_after_seconds } => {
+            Reply { then: Then::ComeBack(*retry_after_seconds), ..reply }
+        }
+        _ => reply,
+    }
+}
+
+/// Returns the method of a request, if it exists for it and its token covers it.
+fn permitted(
+    x: &Exchange<'_>,
+    era: Era,
+    method: Option<&'static Method>,
+) -> Result<&'static Method, RpcError> {
+    let method = method.filter(|method| method.is_there(x, era));
+    let method = method.ok_or_else(|| error::method_not_found(era.is_modern()))?;
+    if x.scope.covers(method.needs) { Ok(method) } else { Err(error::not_covered()) }
 }
 
 /// A request whose method is known, and its tool where it calls one.
@@ -192,11 +265,7 @@ impl<'a> Asked<'a> {
         era: Era,
         method: Option<&'static Method>,
     ) -> Result<Self, RpcError> {
-        let method = method.filter(|method| method.is_there(x, era));
-        let method = method.ok_or_else(|| error::method_not_found(era.is_modern()))?;
-        if !x.scope.covers(method.needs) {
-            return Err(error::not_covered());
-        }
+        let method = permitted(x, era, method)?;
         let tool = if method.kind == Kind::CallTool { Some(methods::find_tool(request)?) } else { None };
         x.facts.tool = tool.map(|tool| tool.name);
         Ok(Self { request, era, method, tool })
@@ -310,7 +379,9 @@ async fn answer_batch(
             return refuse(x, &error::invalid_request("this message cannot be part of a batch"), None);
         }
         let reply = match &read {
-            Ok(Incoming::Request(request)) => answer_request(x, headers, remembered, request).await,
+            Ok(Incoming::Request(request)) => {
+                answer_request(x, headers, remembered, request, message.get()).await
+            }
             Ok(Incoming::Notification(_) | Incoming::Response) => Reply::accepted(),
             Err(Unreadable { id, error }) => Reply::error(error, *id),
         };

@@ -10,7 +10,9 @@ mod conditional;
 mod events;
 mod health;
 mod metrics;
+mod pages;
 mod pictures;
+mod query;
 mod refusal;
 mod reply;
 pub(crate) mod routes;
@@ -53,12 +55,14 @@ pub struct App {
     pub(crate) core: Core,
     /// Whom to answer.
     pub(crate) access: Access,
-    /// Who may ask; everyone if there are none.
+    /// Tokens that are accepted; if empty, everybody may ask.
     pub(crate) tokens: Vec<Token>,
-    /// How often those may ask who have none of the tokens, where that is limited.
+    /// The rate limit of requests without a valid token, if there is one.
     pub(crate) strangers: Option<Rates>,
     /// Whether picture links begin with the name a request was sent to.
     pub(crate) follows_host: bool,
+    /// Where a bundle for desktop clients can be had, if that is known.
+    pub(crate) bundle: Option<String>,
 }
 
 impl App {
@@ -67,7 +71,7 @@ impl App {
     #[must_use]
     pub fn new(state: Arc<ArchiveState>, access: Access, base: Option<String>) -> Self {
         let core = Core::new(state, base);
-        Self { core, access, tokens: Vec::new(), strangers: None, follows_host: false }
+        Self { core, access, tokens: Vec::new(), strangers: None, follows_host: false, bundle: None }
     }
 
     /// Asks for one of `tokens`, where there are any.
@@ -92,8 +96,13 @@ impl App {
     {
         let (parts, body) = request.into_parts();
         let (mut row, mut route) = routes::find(parts.uri.path());
-        if route.to == Endpoint::Metrics && self.core.metrics.is_none() {
+        if !self.has(route.to) {
             (row, route) = routes::nowhere();
+        } else if route.to == Endpoint::Health
+            && self.core.gateway.is_none()
+            && health::is_for_a_browser(&parts.headers)
+        {
+            (row, route) = routes::front();
         }
         let mut x = Exchange::begin(&self.core, arrival);
         x.row = row;
@@ -107,6 +116,15 @@ impl App {
             Refusal::Fault(ToolError::Panicked).in_form(&mut x, route.form)
         });
         self.seal(&x, route, &parts, reply)
+    }
+
+    /// Tells whether an endpoint is there: counters may be off, and a gateway has no archive to show.
+    fn has(&self, endpoint: Endpoint) -> bool {
+        match endpoint {
+            Endpoint::Mcp | Endpoint::Health | Endpoint::Ready => true,
+            Endpoint::Metrics => self.core.metrics.is_some(),
+            _ => self.core.gateway.is_none(),
+        }
     }
 
     /// Refuses what a door could not make a request of.
@@ -167,10 +185,13 @@ impl App {
         let path = parts.uri.path();
         let tool;
         let asked = match route.to {
-            Endpoint::Health => return health::answer(x, 200),
+            Endpoint::Health => return health::answer_at_the_front(x),
             Endpoint::Ready => return health::answer(x, 503),
             Endpoint::Metrics => return metrics::answer(x),
             Endpoint::Picture => return pictures::answer(x, route, parts).await,
+            Endpoint::Page(page) => return pages::answer(self, x, page, route, parts).await,
+            Endpoint::Asset => return pages::asset(route.path.segments(path).next(), parts),
+            Endpoint::Icon => return pages::icon(parts),
             Endpoint::Moved => return moved(parts),
             Endpoint::Mcp | Endpoint::Missing => return Refusal::Missing.in_form(x, route.form),
             Endpoint::V1List => v1::Asked::List(parts.uri.query()),

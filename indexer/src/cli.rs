@@ -76,6 +76,10 @@ pub enum Format {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// Start a collection in a repository of its own
+    New(NewArguments),
+    /// Add a poem to a round
+    Add(AddArguments),
     /// Build an archive from a collection
     Build(BuildArguments),
     /// Check an archive in depth, or a collection without building it
@@ -92,20 +96,91 @@ pub enum Verb {
     History(HistoryArguments),
     /// Write the collection as a folder that is a web site, and a store to read from
     Export(ExportArguments),
+    /// Write the collection as a book (EPUB), read vertically from right to left
+    Book(BookArguments),
     /// Make a file that readers install by double click: the collection or its address, and the program that answers
     Bundle(BundleArguments),
     /// Print a completion script for a shell
     Completions(CompletionsArguments),
 }
 
+/// Arguments of `new`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+The folder gets a collection with one complete example, what editors need to help with it, a workflow for GitHub, and a
+README in Japanese. It must be empty, or not there yet; a `.git` in it is fine.
+
+Examples:
+  wakashu-indexer new 私の和歌集
+  wakashu-indexer new poems --title 春の和歌集 --action OWNER/NAME@REF")]
+pub struct NewArguments {
+    /// The folder to fill
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// The collection's title [default: the folder's name]
+    #[arg(long, value_name = "T")]
+    pub title: Option<String>,
+    /// The GitHub action that the workflow uses [default: the one of this project, if it is published]
+    #[arg(long, value_name = "OWNER/NAME@REF")]
+    pub action: Option<String>,
+}
+
+/// Arguments of `add`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+The entry gets the rank behind the last one. With --rank, those behind it move by one up to the first gap, and the
+addresses of their pages with them; --dry-run shows which. What is missing is asked for on a terminal. A run that is
+stopped loses nothing: the next `add` or `check --fix` finishes or undoes what was begun.
+The path of the new entry is printed on stdout.
+
+Examples:
+  wakashu-indexer add wakashu_dir 第2回 --account @hanako --picture IMG_0042.HEIC --poem -
+      reads the poem from stdin
+  wakashu-indexer add wakashu_dir 2 --rank 3 --dry-run --account @hanako --picture a.png --poem 歌")]
+pub struct AddArguments {
+    /// The collection: a directory of rounds
+    #[arg(value_name = "WAKASHU_DIR")]
+    pub wakashu_dir: PathBuf,
+    /// The round, by name or number; a new one is begun
+    #[arg(value_name = "ROUND")]
+    pub round: String,
+    /// Who wrote the poem, as @name
+    #[arg(long, value_name = "A")]
+    pub account: Option<String>,
+    /// The picture's file: png, jpg, webp, gif or heic
+    #[arg(long, value_name = "FILE")]
+    pub picture: Option<PathBuf>,
+    /// The name in the entry's directory [default: from the account]
+    #[arg(long, value_name = "N")]
+    pub name: Option<String>,
+    /// The poem, or - to read it from stdin
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    pub poem: Option<String>,
+    /// The poem's reading in kana
+    #[arg(long, value_name = "T")]
+    pub yomi: Option<String>,
+    /// A link to a work the poem answers; may be given several times
+    #[arg(long, value_name = "URL")]
+    pub honka: Vec<String>,
+    /// The prompt the picture was made with
+    #[arg(long, value_name = "T")]
+    pub prompt: Option<String>,
+    /// The rank [default: behind the last one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=999_999))]
+    pub rank: Option<u32>,
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
 /// Arguments of `preview`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 The collection is built into a temporary store and served from there, the way it is served for readers.
-The first line on stdout is the address of the MCP endpoint. Ctrl-C stops.
+The first line on stdout is the address of the collection's page, the second that of the MCP endpoint. Ctrl-C stops.
 
 Examples:
-  wakashu-indexer preview wakashu_dir
+  wakashu-indexer preview wakashu_dir --open
   wakashu-indexer preview wakashu_dir --watch --port 0")]
 pub struct PreviewArguments {
     /// The collection: a directory of rounds
@@ -114,6 +189,9 @@ pub struct PreviewArguments {
     /// Build again whenever the collection changes
     #[arg(long)]
     pub watch: bool,
+    /// Show the page in the browser
+    #[arg(long)]
+    pub open: bool,
     /// The port to listen on, 0 for any [default: PORT or 3000]
     #[arg(long)]
     pub port: Option<u16>,
@@ -148,6 +226,9 @@ pub struct PublishArguments {
     /// How many earlier versions to keep
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub keep: usize,
+    /// What to remember about this version, in at most 500 characters; `history` shows it
+    #[arg(long, value_name = "TEXT", value_parser = note)]
+    pub note: Option<String>,
     /// Treat warnings of a collection as errors
     #[arg(long)]
     pub strict: bool,
@@ -160,6 +241,18 @@ pub struct PublishArguments {
     /// How pictures of a collection are treated.
     #[command(flatten)]
     pub pictures: PictureArguments,
+}
+
+/// Reads the note of a version.
+fn note(text: &str) -> Result<String, String> {
+    let found = text.chars().count();
+    if found > wakashu_storage::MAX_NOTE_CHARACTERS {
+        return Err(format!(
+            "it has {found} characters; at most {} are kept",
+            wakashu_storage::MAX_NOTE_CHARACTERS
+        ));
+    }
+    Ok(text.to_owned())
 }
 
 /// Arguments of `rollback`.
@@ -227,6 +320,40 @@ pub struct ExportArguments {
     #[arg(long)]
     pub strict: bool,
     /// Print one JSON object on stdout: what was written, sizes by kind, warnings and problems
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress
+    #[arg(long)]
+    pub no_progress: bool,
+    /// How pictures of a collection are treated.
+    #[command(flatten)]
+    pub pictures: PictureArguments,
+}
+
+/// Arguments of `book`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+A poem with its picture on each page, by rounds; cover, contents and colophon. The same collection makes the same
+bytes. The path of the book is printed on stdout.
+
+Examples:
+  wakashu-indexer book wakashu_dir -o 歌集.epub
+  wakashu-indexer book latest.wakashu -o 第1回.epub --round 第1回
+  wakashu-indexer book s3://poems-bucket/wakashu -o 歌集.epub --round 1 --round 2")]
+pub struct BookArguments {
+    /// A collection to build first, an archive, or a store: s3://bucket/prefix, https://host/path or a path
+    #[arg(value_name = "WAKASHU_DIR|ARCHIVE|STORE")]
+    pub source: String,
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Only this round; may be given several times [default: all rounds]
+    #[arg(long, value_name = "T")]
+    pub round: Vec<String>,
+    /// Treat warnings of a collection as errors
+    #[arg(long)]
+    pub strict: bool,
+    /// Print one JSON object on stdout: the file, how much is in it, and problems
     #[arg(long)]
     pub json: bool,
     /// Show no progress

@@ -1,11 +1,14 @@
 //! The verbs, one file each.
 
+pub mod book;
+pub mod add;
 pub mod build;
 pub mod bundle;
 pub mod check;
 pub mod completions;
 pub mod export;
 pub mod history;
+pub mod new;
 pub mod preview;
 pub mod publish;
 pub mod rollback;

@@ -4,6 +4,7 @@
 //! call, [`cmd::build::build`] first of all. Only [`report`] prints.
 
 pub mod archive_file;
+mod begun;
 pub mod cli;
 pub mod cmd;
 mod entry;

@@ -46,7 +46,7 @@ pub struct OutputError {
 }
 
 impl Output {
-    /// Reads what a person wrote after `-o`; nothing means the current directory.
+    /// Reads the argument of `-o`; without one it is the current directory.
     pub fn from_argument(argument: Option<&Path>) -> Result<Self, OutputError> {
         let Some(path) = argument else { return Ok(Self::Directory(PathBuf::from("."))) };
         let as_directory = path.as_os_str().as_encoded_bytes().last().is_some_and(|byte| *byte == b'/');

@@ -13,6 +13,7 @@ mod container;
 mod decode;
 mod encode;
 mod exif;
+pub(crate) mod for_book;
 mod guard;
 mod header;
 mod jpeg;

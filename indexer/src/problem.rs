@@ -143,6 +143,12 @@ impl Problem {
         &self.wording.en.message
     }
 
+    /// Tells whether it is about a directory, relative to the collection, or something in it.
+    pub(crate) fn is_inside(&self, directory: &Path) -> bool {
+        let rest = self.path.strip_prefix(&printable_path(directory));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
     /// Tells whether it stops a build.
     #[must_use]
     pub fn is_error(&self) -> bool {

@@ -30,6 +30,8 @@ pub fn run(verb: Verb, talk: &Talk, language: Language, command: Command) -> Exi
 
 fn run_verb(verb: Verb, report: Report, command: Command) -> anyhow::Result<Status> {
     match verb {
+        Verb::New(arguments) => cmd::new::run(&arguments, &report),
+        Verb::Add(arguments) => cmd::add::run(&arguments, &report),
         Verb::Build(arguments) => cmd::build::run(arguments, report),
         Verb::Check(arguments) => cmd::check::run(&arguments, report),
         Verb::Show(arguments) => cmd::show::run(&arguments, &report),
@@ -38,6 +40,7 @@ fn run_verb(verb: Verb, report: Report, command: Command) -> anyhow::Result<Stat
         Verb::Rollback(arguments) => cmd::rollback::run(&arguments, &report),
         Verb::History(arguments) => cmd::history::run(&arguments, &report),
         Verb::Export(arguments) => cmd::export::run(&arguments, report),
+        Verb::Book(arguments) => cmd::book::run(&arguments, report),
         Verb::Bundle(arguments) => cmd::bundle::run(&arguments, report),
         Verb::Completions(arguments) => cmd::completions::run(&arguments, command, &report),
     }

@@ -135,6 +135,17 @@ mod tests {
     }
 
     #[test]
+    fn names_with_their_marks_apart_are_opened_as_they_are_written() {
+        let folder = tempfile::tempdir().unwrap();
+        // As a Mac may have written it; composed, it would be another name to most file systems.
+        let collection = folder.path().join("か\u{3099}くげい");
+        fs::create_dir_all(collection.join("第1回/1-は\u{309a}")).unwrap();
+        fs::write(collection.join("第1回/1-は\u{309a}/ほ\u{309a}"), "inside").unwrap();
+        let root = Root::open(&collection).unwrap();
+        assert_eq!(root.read(Path::new("第1回/1-は\u{309a}/ほ\u{309a}"), 100).unwrap(), b"inside");
+    }
+
+    #[test]
     fn links_inside_are_followed_and_pipes_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);

@@ -17,8 +17,10 @@ mod pictures;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use wakashu_archive::{ContentHash, Span, TAIL_BYTES};
-use wakashu_pages::{ASSETS, Address, Collection, Connect, LinkStyle, Place, Renderer, TEMPLATE_VERSION};
+use wakashu_archive::{ColumnName, ContentHash, Span, TAIL_BYTES};
+use wakashu_pages::{
+    ASSETS, Address, Collection, Connect, LinkStyle, Lookup, LookupFile, Place, Renderer, TEMPLATE_VERSION,
+};
 use wakashu_storage::{POINTER_KEY, PointerOpening, Timestamp, Version, archive_key};
 
 use crate::source::Source;
@@ -99,10 +101,10 @@ pub(crate) fn write(
         let counts = Counts { unchanged, ..Counts::default() };
         return Ok(Made { counts, sizes: sizes(folder.files_before()), lost: Vec::new() });
     }
-    let site = Site::new(order);
+    let site = Site::new(order)?;
     let version = site.version();
-    let small = site.files_by_content()?;
-    let needed = small.iter().map(|(path, body)| Needed { path: path.clone(), bytes: body.len() as u64 });
+    let small: Vec<LookupFile> = assets().chain(site.lookup.iter().cloned()).collect();
+    let needed = small.iter().map(|file| Needed { path: file.path.clone(), bytes: file.body.len() as u64 });
     let deploy = Deploy { version: version.clone(), files: needed.collect() };
     let mut deploys = left.deploys.after(deploy, order.history);
     let mut pointer = deploys::pointer(left.pointer.as_ref(), version, order.history);
@@ -118,7 +120,7 @@ pub(crate) fn write(
     let pictures = pictures::of(&archives)?;
     let pages = pages::of(&site)?;
     let mut names: Vec<&str> = pages.iter().map(|page| page.path.as_str()).collect();
-    names.extend(small.iter().map(|(path, _)| path.as_str()));
+    names.extend(small.iter().map(|file| file.path.as_str()));
     names.extend(carried.files.iter().map(|(path, _)| path.as_str()));
     names.extend(pictures.keys().map(String::as_str));
     names.extend(archive_names.iter().map(String::as_str));
@@ -126,7 +128,7 @@ pub(crate) fn write(
     begin(names.len());
     folder.begin(names.into_iter())?;
 
-    let small = small.iter().map(|(path, body)| (path, body.as_bytes()));
+    let small = small.iter().map(|file| (&file.path, file.body.as_bytes()));
     for (path, body) in small.chain(carried.files.iter().map(|(path, body)| (path, body.as_ref()))) {
         folder.put(path, body)?;
         advance();
@@ -184,18 +186,20 @@ struct Site<'a> {
     place: Place<'a>,
     connect: Connect<'a>,
     published_at: Timestamp,
+    lookup: Vec<LookupFile>,
 }
 
 impl<'a> Site<'a> {
-    fn new(order: &Order<'a>) -> Self {
+    fn new(order: &Order<'a>) -> Result<Self, SiteError> {
         let has_bundle = order.folder.join(BUNDLE).is_file();
-        Self {
+        Ok(Self {
             source: order.source,
             collection: Collection::new(order.source.archive.clone()),
             place: Place { style: LinkStyle::Folder, base: order.base, can_search: true },
             connect: Connect { mcp: None, store: order.base, bundle: has_bundle.then_some(BUNDLE) },
             published_at: order.published_at,
-        }
+            lookup: lookup(order.source)?,
+        })
     }
 
     fn renderer(&self) -> Renderer<'_> {
@@ -209,6 +213,7 @@ impl<'a> Site<'a> {
             bytes: archive.trailer().total_length(),
             built_from: ContentHash::from(&archive.root().built_from),
             published_at: self.published_at,
+            // A site is a copy of what a store serves; what a version changed is counted where it is published.
             changes: None,
             note: None,
         }
@@ -222,9 +227,27 @@ impl<'a> Site<'a> {
         Ok(PointerOpening::of(&self.source.archive, &tail))
     }
 
-    /// Returns style, script and what the search loads, each with its path.
-    fn files_by_content(&self) -> Result<Vec<(String, String)>, SiteError> {
-        let assets = ASSETS.iter().map(|asset| (Address::Asset(&asset.name).file(), asset.body.to_owned()));
-        Ok(assets.collect())
+}
+
+/// Returns style and script.
+fn assets() -> impl Iterator<Item = LookupFile> {
+    ASSETS.iter().map(|asset| LookupFile {
+        path: Address::Asset(&asset.name).file(),
+        body: asset.body.to_owned(),
+    })
+}
+
+/// Returns what the search loads.
+fn lookup(source: &Source) -> Result<Vec<LookupFile>, SiteError> {
+    let mut lookup = Lookup::default();
+    for name in ColumnName::ALL {
+        lookup.column(name, source.column(name)?.as_ref());
     }
+    for round in source.archive.root().rounds.iter() {
+        lookup.round(round);
+        for chunk in round.chunks.iter() {
+            lookup.page(&source.page(chunk)?);
+        }
+    }
+    Ok(lookup.finish())
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use wakashu_archive::{
-    Archive, ArchiveError, ArchivedChunk, ContentHash, Damage, PageView, Part, Reference, Span, TAIL_BYTES,
+    Archive, ArchiveError, ArchivedChunk, ArchivedRendition, Column, ColumnName, ContentHash, Damage, PageView, Part, Reference, Span, TAIL_BYTES,
     decode_picture,
 };
 use wakashu_storage::{
@@ -37,7 +37,7 @@ pub(crate) struct Source {
 /// What was named, as a file; and what was found wrong with the collection it was built from.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    /// Nothing if the collection's problems stopped it.
+    /// `None` if problems of the collection stopped the build.
     pub(crate) file: Option<LocalFile>,
     pub(crate) published_at: Option<Timestamp>,
     pub(crate) problems: Vec<Problem>,
@@ -159,6 +159,19 @@ impl Source {
     /// Reads the page of a chunk.
     pub(crate) fn page(&self, chunk: &ArchivedChunk) -> Result<PageView, OpenError> {
         Ok(self.archive.page(chunk, self.file.read_blocking(chunk.page.span())?)?)
+    }
+
+    /// Reads a search column, if the archive has it.
+    pub(crate) fn column(&self, name: ColumnName) -> Result<Option<Column>, OpenError> {
+        let Some(reference) = self.archive.column(name) else { return Ok(None) };
+        let bytes = self.file.read_blocking(reference.span())?;
+        Ok(Some(Column::open(&reference, &bytes, self.archive.root().entries.to_native())?))
+    }
+
+    /// Reads the picture file of a rendition.
+    pub(crate) fn rendition(&self, rendition: &ArchivedRendition) -> Result<Vec<u8>, OpenError> {
+        let Span { offset, length } = rendition.span();
+        self.picture(&Reference { offset, length, hash: rendition.hash() })
     }
 
     /// Reads a picture file by where it is stored.

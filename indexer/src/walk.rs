@@ -11,10 +11,11 @@ use unicode_normalization::{UnicodeNormalization, is_nfc};
 use wakashu_archive::{ContentHash, Period, RoundExtra, title_key};
 use walkdir::{DirEntry, WalkDir};
 
+use crate::begun;
 use crate::problem::Problem;
 use crate::root::Root;
-use crate::words::Wording;
 use crate::words::names::{self as words, Stray};
+use crate::words::{Wording, curating};
 
 pub(crate) mod collection_file;
 pub(crate) mod encoding;
@@ -73,11 +74,7 @@ impl Collection {
         }
         for draft in &drafts {
             // What is wrong with a round that is not shown yet stops nobody.
-            let path = crate::problem::printable_path(Path::new(&draft.directory));
-            let is_inside = |problem: &Problem| {
-                problem.path.strip_prefix(&path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            };
-            self.problems.retain(|problem| !is_inside(problem));
+            self.problems.retain(|problem| !problem.is_inside(Path::new(&draft.directory)));
         }
         drafts.into_iter().map(|round| round.title).collect()
     }
@@ -231,6 +228,8 @@ struct Walk<'a> {
     description: Option<String>,
     periods: Vec<(String, Period)>,
     periods_path: PathBuf,
+    /// Rounds whose ranks an `add` that was stopped is moving.
+    being_moved: Vec<PathBuf>,
     problems: Vec<Problem>,
 }
 
@@ -248,6 +247,7 @@ impl<'a> Walk<'a> {
             description: None,
             periods: Vec::new(),
             periods_path: PathBuf::new(),
+            being_moved: Vec::new(),
             problems: Vec::new(),
         }
     }
@@ -256,6 +256,7 @@ impl<'a> Walk<'a> {
     fn visit(&mut self, entry: &DirEntry) -> Descend {
         let name = entry.file_name();
         if names::is_skipped(name) {
+            self.note_begun(entry);
             return Descend::No;
         }
         if entry.depth() < 3 && entry.file_type().is_dir() {
@@ -281,6 +282,21 @@ impl<'a> Walk<'a> {
             (_, false) => self.entry_file(entry),
         }
         Descend::Yes
+    }
+
+    /// Takes note of an `add` that was stopped. While its moves are half-made, names in the round say nothing.
+    fn note_begun(&mut self, entry: &DirEntry) {
+        let (name, depth) = (entry.file_name(), entry.depth());
+        if name == begun::JOURNAL && depth == 2 {
+            let round = self.relative(entry).parent().map(Path::to_owned).unwrap_or_default();
+            if let Some(plan) = self.rounds.last_mut() {
+                plan.left_out = true;
+                plan.explained = true;
+            }
+            self.being_moved.push(round);
+        } else if name == begun::ADDING && depth <= 2 {
+            self.problems.push(Problem::warning(self.relative(entry), curating::adding_left()));
+        }
     }
 
     fn round(&mut self, entry: &DirEntry) {

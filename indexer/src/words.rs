@@ -10,6 +10,7 @@ use crate::problem::printable;
 pub(crate) mod archive;
 pub(crate) mod bundle;
 pub(crate) mod collection;
+pub(crate) mod curating;
 pub(crate) mod help;
 pub(crate) mod json;
 mod language;
@@ -19,6 +20,7 @@ pub(crate) mod pictures;
 pub(crate) mod site;
 pub(crate) mod talk;
 pub(crate) mod texts;
+pub(crate) mod versions;
 
 pub use language::Language;
 

@@ -14,7 +14,7 @@ from release import ROOT
 PROGRAMS = ("wakashu", "wakashu-function")
 LICENCE_FILE = re.compile(r"(licen[cs]e|copying|copyright|notice|unlicense|patents)", re.IGNORECASE)
 # Sources of others that a crate brings along and compiles in.
-BUNDLED = {"libwebp-sys": "vendor"}
+BUNDLED = {"libmimalloc-sys": "c_src", "libwebp-sys": "vendor", "ring": "third_party"}
 
 
 def packages(target):
@@ -61,7 +61,7 @@ def licence_files(folders):
 
 def below(folders):
     for folder in folders:
-        yield from (each for each in folder.rglob("*") if each.is_file() and re.match(r"(copying|patents)$", each.name, re.I))
+        yield from (each for each in folder.rglob("*") if each.is_file() and re.match(r"(copying|licen[cs]e|patents)$", each.name, re.I))
 
 
 def main(targets):
@@ -71,17 +71,24 @@ def main(targets):
         title = f"{name} {version} ({package['license'] or 'see its text'})"
         mine = list(texts(package))
         if not mine:
-            without.append(title)
+            without.append(f"{title}: {', '.join(package['authors']) or 'no author is named'}")
         for each in mine:
-            by_text.setdefault(each, []).append(title)
+            note(by_text, each, title)
     for title, path in toolchain():
-        by_text.setdefault(path.read_text(errors="replace").strip(), []).append(title)
+        note(by_text, path.read_text(errors="replace").strip(), title)
     rule = "=" * 100
     print(f"The programs of wakashu contain these works of others, under the licences below.\n{len(found)} crates.\n")
-    for each, titles in by_text.items():
+    for each, titles in by_text.values():
         print(rule, *titles, "-" * 100, each, sep="\n")
     if without:
         print(rule, "These crates name their licence and carry no text of it; it is the one of that name above.", *without, sep="\n")
+
+
+def note(by_text, text, title):
+    """Texts are one that differ by how their lines are broken."""
+    titles = by_text.setdefault(" ".join(text.split()), (text, []))[1]
+    if title not in titles:
+        titles.append(title)
 
 
 def toolchain():

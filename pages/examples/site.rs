@@ -99,6 +99,6 @@ fn main() {
     );
     write(&Address::NotFound.file(), Notice::NotFound.page(site.place, Some(&collection)).body.as_bytes());
     write(&Address::Feed.file(), site.feed("2026-01-01T00:00:00Z").body.as_bytes());
-    write(&Address::Robots.file(), site.robots().body.as_bytes());
+    write(&Address::Robots.file(), site.place.robots().body.as_bytes());
     println!("{files} poems");
 }

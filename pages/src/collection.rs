@@ -7,7 +7,7 @@ use crate::address::{Address, Links, Place};
 use crate::dates;
 use crate::frame::{Document, Page, paging, search_field};
 use crate::picture::{Showing, picture};
-use crate::text::{Beginning, Lines, Text};
+use crate::text::{Beginning, Room, Text};
 
 /// Most rounds on one page of the collection.
 pub const ROUNDS_ON_A_PAGE: usize = 30;
@@ -21,6 +21,8 @@ const IN_STRIP: Showing = Showing {
 };
 /// Most characters of a title that is written on a slip, vertically.
 const SLIP_CHARACTERS: usize = 40;
+/// Most characters of a description.
+const WORDS_CHARACTERS: usize = 20_000;
 /// Most characters of a description in a page's head.
 pub(crate) const DESCRIPTION_CHARACTERS: usize = 160;
 
@@ -110,7 +112,9 @@ impl Collection {
         round: &ArchivedRound,
     ) -> (Option<&ArchivedRound>, Option<&ArchivedRound>) {
         let rounds = &self.archive.root().rounds;
-        let position = rounds.iter().position(|one| std::ptr::eq(one, round));
+        // Rounds lie in memory in their order: found by halves, however many there are.
+        let position = rounds.partition_point(|one| std::ptr::from_ref(one) < std::ptr::from_ref(round));
+        let position = rounds.get(position).filter(|one| std::ptr::eq(*one, round)).map(|_| position);
         let at = |position: Option<usize>| position.and_then(|position| rounds.get(position));
         (at(position.and_then(|position| position.checked_sub(1))), at(position.map(|position| position + 1)))
     }
@@ -133,7 +137,7 @@ impl Renderer<'_> {
             div.cover {
                 div.slip .long[root.title.chars().nth(SLIP_CHARACTERS).is_some()] { h1 { (Text(&root.title)) } }
                 div.preface {
-                    @if !root.description.is_empty() { p.words { (Lines(&root.description)) } }
+                    @if !root.description.is_empty() { p.words { (Room(WORDS_CHARACTERS).part(&root.description)) } }
                     @let in_all = u32::try_from(root.rounds.len()).unwrap_or(u32::MAX);
                     p.quiet { (dates::count(in_all)) "回・" (dates::count(root.entries.to_native())) "首" }
                     (search_field(&links, ""))
@@ -141,7 +145,7 @@ impl Renderer<'_> {
             }
             section aria-labelledby="rounds" {
                 h2.mark #rounds { "各回の歌" }
-                @if rounds.is_empty() { p.quiet { "まだ回がありません。" } }
+                @if rounds.is_empty() { p.quiet { "まだ収められた回がありません。" } }
                 ol.rounds {
                     @for (round, first) in rounds.iter().zip(views) {
                         li { (shelf(&links, round, first)) }

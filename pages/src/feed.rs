@@ -1,17 +1,19 @@
 //! The Atom feed: one entry a round.
 
-use maud::{PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 use wakashu_archive::{ArchivedRound, Date};
 
-use crate::address::Address;
+use crate::address::{Address, Place};
 use crate::collection::Renderer;
 use crate::dates;
 use crate::frame::Document;
-use crate::text::Text;
+use crate::text::{Room, Text};
 use crate::uuid::Uuid;
 
 /// Most rounds in the feed, newest first.
 pub const FEED_ROUNDS: usize = 50;
+/// Most characters of what is said about a round there, or about the collection.
+const SUMMARY_CHARACTERS: usize = 2_000;
 
 impl Renderer<'_> {
     /// Renders the feed. A round without a period is dated `published_at`, an RFC 3339 time.
@@ -32,7 +34,7 @@ impl Renderer<'_> {
             (PreEscaped("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"))
             feed xmlns="http://www.w3.org/2005/Atom" xml:lang="ja" {
                 title { (Text(&root.title)) }
-                @if !root.description.is_empty() { subtitle { (Text(&root.description)) } }
+                @if !root.description.is_empty() { subtitle { (brief(&mut Room(SUMMARY_CHARACTERS), &root.description)) } }
                 id { (Uuid::of(&root.title, None).to_string()) }
                 updated { (Text(&latest)) }
                 author { name { (Text(&root.title)) } }
@@ -46,7 +48,10 @@ impl Renderer<'_> {
                         link rel="alternate" type="text/html" href=(to(Address::Round { round: &round.title, page: 1 })) {}
                         summary {
                             (dates::count(round.entries.to_native())) "首"
-                            @for extra in round.extras.iter() { "。" (Text(&extra.title)) "：" (Text(&extra.text)) }
+                            @let mut room = Room(SUMMARY_CHARACTERS);
+                            @for extra in round.extras.iter() {
+                                @if room.is_left() { "。" (brief(&mut room, &extra.title)) "：" (brief(&mut room, &extra.text)) }
+                            }
                         }
                     }
                 }
@@ -54,17 +59,25 @@ impl Renderer<'_> {
         };
         Document { media_type: "application/atom+xml; charset=utf-8", body: body.into_string() }
     }
+}
 
+impl Place<'_> {
     /// Renders what crawlers ask for: pages may be read, what answers by calculation may not be asked.
     #[must_use]
-    pub fn robots(&self) -> Document {
-        let links = self.place.links(Address::NotFound);
+    pub fn robots(self) -> Document {
+        let links = self.links(Address::NotFound);
         let root = links.to(Address::Collection { page: 1 });
         let root = root.as_str().trim_end_matches("index.html");
         let body =
             format!("User-agent: *\nDisallow: {root}mcp\nDisallow: {root}v1/\nDisallow: {root}search\n");
         Document { media_type: "text/plain; charset=utf-8", body }
     }
+}
+
+/// A text without elements, as far as there is room for it.
+fn brief(room: &mut Room, text: &str) -> Markup {
+    let part = room.part(text);
+    html! { (Text(part.text)) (part.mark()) }
 }
 
 /// Returns the beginning of a day: nine in the morning where the poems are written.

@@ -19,6 +19,8 @@ pub enum Notice {
     Closed,
     /// Too many are asking.
     Busy,
+    /// A fault of the program.
+    Failed,
 }
 
 impl Notice {
@@ -33,6 +35,10 @@ impl Notice {
                 "この和歌集は、招かれた人が会話のできるアプリから読むものです。つなぎ方は運営者にお尋ねください。",
             ),
             Self::Busy => ("混み合っています", "しばらくしてからもう一度お試しください。"),
+            Self::Failed => (
+                "うまくお見せできませんでした",
+                "こちらで問題が起きました。しばらくしてからもう一度お試しください。",
+            ),
         }
     }
 

@@ -8,8 +8,12 @@ use crate::collection::{DESCRIPTION_CHARACTERS, Renderer};
 use crate::frame::{Document, Page, arrow, step};
 use crate::outward::Outward;
 use crate::picture::{Showing, picture};
-use crate::text::{Beginning, Lines, Text, Vertical};
+use crate::text::{Beginning, CUT_MARK, Lines, Room, Text, Vertical};
 
+/// Most characters of an entry on its page, all texts together. Each may become seventeen bytes there.
+const ENTRY_CHARACTERS: usize = 50_000;
+/// Most characters of an account.
+const ACCOUNT_CHARACTERS: usize = 200;
 /// Above so many characters a poem is set smaller.
 const SHORT_POEM_CHARACTERS: usize = 64;
 const AT_LARGE: Showing = Showing {
@@ -42,7 +46,11 @@ impl Renderer<'_> {
                 (step("next", to_link(next).as_ref(), &html! { (label(next)) " " (arrow("→")) }))
             }
         };
-        let mut page = Page::new(address, "poem", html! { (Text(title)) " " (rank) "位 " (Text(&account)) });
+        let mut page = Page::new(
+            address,
+            "poem",
+            html! { (Text(title)) " " (rank) "位 " (Beginning(&account, ACCOUNT_CHARACTERS)) },
+        );
         page.description = Some(html! { (Beginning(&poem, DESCRIPTION_CHARACTERS)) });
         page.picture = entry.picture.as_ref().map(|picture| (title, rank, picture));
         page.within = Some(title);
@@ -61,7 +69,7 @@ pub(crate) fn is_long(poem: &str) -> bool {
 fn neighbours(round: &ArchivedRound, view: &PageView, at: usize) -> (Option<u32>, Option<u32>) {
     let here = |at: Option<usize>| at.and_then(|at| view.entries.get(at)).map(|entry| entry.rank.to_native());
     let first = view.entries.first().map(|entry| entry.rank.to_native());
-    let chunk = round.chunks.iter().position(|chunk| Some(chunk.first_rank.to_native()) == first);
+    let chunk = round.chunks.binary_search_by_key(&first, |chunk| Some(chunk.first_rank.to_native())).ok();
     let chunk_at = |chunk: Option<usize>| chunk.and_then(|chunk| round.chunks.get(chunk));
     let before =
         || chunk_at(chunk.and_then(|chunk| chunk.checked_sub(1))).map(|chunk| chunk.last_rank.to_native());
@@ -89,24 +97,42 @@ impl Leaf {
     fn of(links: &Links<'_>, round: &str, entry: &ArchivedEntry) -> Self {
         let rank = entry.rank.to_native();
         let poem = unescape(entry.poem_escaped());
-        let filled = |text: &str| (!text.trim().is_empty()).then(|| Lines(text).render());
+        let mut room = Room(ENTRY_CHARACTERS);
+        let whole = room.part(&poem);
+        let mut filled = |text: &str| (!text.trim().is_empty()).then(|| room.part(text).render());
+        let yomi = entry.yomi.as_ref().and_then(|yomi| filled(&unescape(yomi)));
+        let prompt = filled(&unescape(entry.prompt_escaped()));
         let picture = entry.picture.as_ref().map(|full| {
             let large = links.to_picture(round, rank, Size::Large, &full.large);
             (Some(large), picture(links, round, entry, AT_LARGE))
         });
-        let extras = entry.extras_escaped();
+        let mut honka = Vec::with_capacity(entry.honka.len().min(8));
+        for work in entry.honka_escaped().map(unescape) {
+            let part = room.part(&work);
+            // Half an address would lead elsewhere.
+            honka.push(if part.is_cut { CUT_MARK.render() } else { honka_link(&work) });
+            if part.is_cut || !room.is_left() {
+                break;
+            }
+        }
+        let mut extras = Vec::new();
+        for (key, value) in entry.extras_escaped() {
+            if !room.is_left() {
+                break;
+            }
+            let (key, value) = (unescape(key), unescape(value));
+            extras.push((room.part(&key).render(), room.part(&value).render()));
+        }
         Self {
             rank: rank.render(),
-            account: Text(&unescape(entry.account_escaped())).render(),
-            poem: Vertical(&poem).render(),
+            account: Beginning(&unescape(entry.account_escaped()), ACCOUNT_CHARACTERS).render(),
+            poem: html! { (Vertical(whole.text)) (whole.mark()) },
             is_long: is_long(&poem),
             picture,
-            yomi: entry.yomi.as_ref().and_then(|yomi| filled(&unescape(yomi))),
-            honka: entry.honka_escaped().map(|honka| honka_link(&unescape(honka))).collect(),
-            prompt: filled(&unescape(entry.prompt_escaped())),
-            extras: extras
-                .map(|(key, value)| (Text(&unescape(key)).render(), Lines(&unescape(value)).render()))
-                .collect(),
+            yomi,
+            honka,
+            prompt,
+            extras,
             foot: html! {
                 p.share { button.copy type="button" hidden data-done="コピーしました" { "リンクをコピー" } }
             },

@@ -8,10 +8,14 @@ use crate::collection::{DESCRIPTION_CHARACTERS, Renderer};
 use crate::dates;
 use crate::frame::{Document, Page, arrow, paging};
 use crate::picture::{Showing, picture};
-use crate::text::{Beginning, Lines, Text, Vertical, beginning};
+use crate::text::{Beginning, Room, Text, Vertical, beginning};
 
 /// Most entries on one page of a round.
 pub const ENTRIES_ON_A_PAGE: usize = 60;
+/// Most characters of what is said about a round, all together.
+const EXTRAS_CHARACTERS: usize = 20_000;
+/// Most characters of an account in the list.
+const ACCOUNT_CHARACTERS: usize = 200;
 /// Most characters of a poem in the list; the whole of a longer one stands on its own page.
 const POEM_CHARACTERS: usize = 240;
 
@@ -76,9 +80,12 @@ impl Renderer<'_> {
                 }
                 @if !round.extras.is_empty() && number <= 1 {
                     dl.extras {
+                        @let mut room = Room(EXTRAS_CHARACTERS);
                         @for extra in round.extras.iter() {
-                            dt { (Text(&extra.title)) }
-                            dd { (Lines(&extra.text)) }
+                            @if room.is_left() {
+                                dt { (room.part(&extra.title)) }
+                                dd { (room.part(&extra.text)) }
+                            }
                         }
                     }
                 }
@@ -148,7 +155,7 @@ fn card(links: &Links<'_>, round: &str, entry: &ArchivedEntry, is_first: bool) -
     };
     html! {
         article.card {
-            h2.by { span.rank { (rank) "位" } " " bdi { (Text(&account)) } }
+            h2.by { span.rank { (rank) "位" } " " bdi { (Beginning(&account, ACCOUNT_CHARACTERS)) } }
             div.scroll {
                 a.waka href=(links.to(Address::Poem { round, rank })) {
                     (Vertical(shown))

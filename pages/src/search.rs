@@ -70,7 +70,7 @@ impl Renderer<'_> {
     pub fn search(&self, query: &str, outcome: &Outcome<'_>) -> Document {
         let links = self.place.links(Address::Search);
         let main = html! {
-            div.opening { h1 { "歌を探す" } (search_field(&links, query)) }
+            (opening(&links, query))
             @match outcome {
                 Outcome::NotAsked => {}
                 Outcome::Refused(sentence) => { p.alert role="status" { (Text(sentence)) } }
@@ -87,6 +87,11 @@ impl Renderer<'_> {
         page.is_kept = false;
         page.document(self.place, Some(self.collection.title()), &main)
     }
+}
+
+/// The top of the page.
+pub(crate) fn opening(links: &Links<'_>, query: &str) -> Markup {
+    html! { div.opening { h1 { "歌を探す" } (search_field(links, query)) } }
 }
 
 fn found(links: &Links<'_>, query: &str, hits: &[Hit<'_>], total: Total, page: u32, more: bool) -> Markup {
@@ -123,7 +128,7 @@ fn one(links: &Links<'_>, hit: &Hit<'_>) -> Markup {
                 @if let Some(yomi) = yomi { p.quiet { "よみ " (line(&yomi, hit.in_yomi.as_ref())) } }
                 p.quiet {
                     bdi { (Text(round)) } " " (rank) "位 " bdi { (account) }
-                    @if hit.is_loose { span.note { "表記の違いを許した一致" } }
+                    @if hit.is_loose { span.note { "表記ゆれを含む一致" } }
                 }
             }
         }
@@ -135,7 +140,7 @@ fn line<'a>(text: &'a str, mark: Option<&Range<usize>>) -> Marked<'a> {
 }
 
 /// What can be written into the field.
-fn syntax() -> Markup {
+pub(crate) fn syntax() -> Markup {
     let rows: [(&str, &dyn Render); 6] = [
         ("花", &"歌・よみ・投稿者のどこかに「花」を含む歌"),
         ("雲 月", &"空白で区切ると、すべてを含む歌"),

@@ -31,6 +31,52 @@ pub(crate) struct Marked<'a> {
     pub(crate) most: usize,
 }
 
+/// What a page may still hold of texts, in characters. Every poem that people write fits, and all they say about it; a
+/// megabyte, which the format allows, does not: a page is an answer, and every answer has its size.
+#[derive(Debug)]
+pub(crate) struct Room(pub(crate) usize);
+
+/// A text as far as there was room for it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) is_cut: bool,
+}
+
+impl Room {
+    /// What markup around a text counts for.
+    const FRAME_CHARACTERS: usize = 12;
+
+    /// Takes room for as much of a text as fits.
+    pub(crate) fn part<'a>(&mut self, text: &'a str) -> Part<'a> {
+        let part = beginning(text, self.0);
+        self.0 = self.0.saturating_sub(part.chars().count() + Self::FRAME_CHARACTERS);
+        Part { text: part, is_cut: part.len() < text.len() }
+    }
+
+    /// Tells whether there is room for anything.
+    pub(crate) fn is_left(&self) -> bool {
+        self.0 > 0
+    }
+}
+
+impl Part<'_> {
+    /// Returns what stands where something is left out.
+    pub(crate) fn mark(self) -> &'static str {
+        if self.is_cut { CUT_MARK } else { "" }
+    }
+}
+
+/// Stands where something is left out.
+pub(crate) const CUT_MARK: &str = "（以下省略）";
+
+impl Render for Part<'_> {
+    fn render_to(&self, out: &mut String) {
+        write(out, self.text, BREAK);
+        out.push_str(self.mark());
+    }
+}
+
 impl Render for Text<'_> {
     fn render_to(&self, out: &mut String) {
         write(out, self.0, "\n");

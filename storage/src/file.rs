@@ -114,7 +114,7 @@ impl LocalFile {
         let mut bytes = self.room_for(span)?;
         let mut places = [io::IoSliceMut::new(&mut bytes)];
         let read = preadv2(&*self.file, &mut places, span.offset, ReadWriteFlags::NOWAIT);
-        // Part of it, nothing yet, or a file system that cannot tell: all the same for whoever waits for the rest.
+        // A short read, an empty one, or a file system that cannot tell: the caller reads the rest the slow way.
         let is_whole = read.is_ok_and(|count| count as u64 == span.length);
         Ok(is_whole.then(|| bytes.into()))
     }
@@ -258,7 +258,7 @@ mod tests {
         assert!(file.is_changed());
     }
 
-    /// Whoever overwrites a file can set its times as they were.
+    /// A program that overwrites a file can also restore its times.
     #[cfg(unix)]
     #[test]
     fn a_change_is_noticed_though_length_and_time_are_as_before() {

@@ -17,7 +17,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use hyper::header::{HeaderMap, HeaderValue, RANGE};
+use hyper::header::{CACHE_CONTROL, HeaderMap, HeaderValue, RANGE};
 use hyper::{Response, StatusCode};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use wakashu_archive::Span;
@@ -56,7 +56,7 @@ pub struct WebHost {
 }
 
 impl WebHost {
-    /// Names a store. Nothing is asked, and nothing prepared, before the first read.
+    /// Names a store. The first read opens the connection.
     #[must_use]
     pub fn new(address: WebAddress) -> Self {
         Self::in_surroundings(address, Outside::REAL)
@@ -64,6 +64,26 @@ impl WebHost {
 
     fn in_surroundings(address: WebAddress, outside: Outside) -> Self {
         Self { client: Arc::new(Client::new(&address, outside)), address }
+    }
+
+    async fn get_small(
+        &self,
+        key: &str,
+        known: Option<&Etag>,
+        past_caches: bool,
+    ) -> Result<Fetched, StorageError> {
+        let object = self.named(key, None)?;
+        let mut headers = HeaderMap::from_iter(known.and_then(condition));
+        if past_caches {
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        }
+        let mut patience = Patience::new();
+        loop {
+            match object.get_if_changed(known, &headers, &patience).await {
+                Ok(fetched) => return Ok(fetched),
+                Err(failed) => patience.after(failed).await?,
+            }
+        }
     }
 
     fn named(&self, key: &str, length: Option<u64>) -> Result<WebObject, StorageError> {
@@ -94,16 +114,11 @@ impl ReadStore for WebHost {
         key: &'a str,
         known: Option<&'a Etag>,
     ) -> BoxFuture<'a, Result<Fetched, StorageError>> {
-        Box::pin(async move {
-            let object = self.named(key, None)?;
-            let mut patience = Patience::new();
-            loop {
-                match object.get_if_changed(known, &patience).await {
-                    Ok(fetched) => return Ok(fetched),
-                    Err(failed) => patience.after(failed).await?,
-                }
-            }
-        })
+        Box::pin(self.get_small(key, known, false))
+    }
+
+    fn get_past_caches<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Fetched, StorageError>> {
+        Box::pin(self.get_small(key, None, true))
     }
 
     fn describe(&self) -> String {
@@ -319,11 +334,15 @@ impl WebObject {
         Ok((part, total))
     }
 
-    async fn get_if_changed(&self, known: Option<&Etag>, patience: &Patience) -> Result<Fetched, Failed> {
-        let headers = HeaderMap::from_iter(known.and_then(condition));
-        let answer = self.get(&headers).await?;
+    async fn get_if_changed(
+        &self,
+        known: Option<&Etag>,
+        headers: &HeaderMap,
+        patience: &Patience,
+    ) -> Result<Fetched, Failed> {
+        let answer = self.get(headers).await?;
         match answer.status() {
-            StatusCode::NOT_MODIFIED if !headers.is_empty() => return Ok(Fetched::Unchanged),
+            StatusCode::NOT_MODIFIED if known.and_then(condition).is_some() => return Ok(Fetched::Unchanged),
             StatusCode::NOT_FOUND | StatusCode::GONE => return Ok(Fetched::Missing),
             StatusCode::OK => {}
             other => return Err(self.subject().refused(other)),
@@ -406,7 +425,7 @@ impl Patience {
         Self { started: Instant::now(), attempt: 1 }
     }
 
-    /// Pauses before the next attempt; fails if there is none.
+    /// Pauses before the next attempt; fails if it was the last.
     async fn after(&mut self, failed: Failed) -> Result<(), StorageError> {
         match failed {
             Failed::Passing(_) if self.attempt < ATTEMPTS && self.started.elapsed() < READ_DEADLINE => {

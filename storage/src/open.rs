@@ -16,7 +16,7 @@ pub enum OpenError {
     Archive(#[from] ArchiveError),
 }
 
-/// Opens the archive in `object`, whose end is known: reads what that lacks, which is nothing if it holds the root.
+/// Opens the archive in `object`, whose end is known. Reads the root if that end does not contain it.
 pub async fn open_archive(object: &dyn Object, tail: Tail) -> Result<Archive, OpenError> {
     let mut opening = Opening::from_tail(tail.bytes, tail.total_length)?;
     loop {

@@ -108,7 +108,16 @@ pub struct Pointer {
 impl Pointer {
     /// Reads the pointer of a storage, unless it is still the one `known` names.
     pub async fn read(storage: &dyn ReadStore, known: Option<&Etag>) -> Result<Fetched<Self>, StorageError> {
-        match storage.get_if_changed(POINTER_KEY, known).await? {
+        Self::parse(storage, storage.get_if_changed(POINTER_KEY, known).await?)
+    }
+
+    /// Reads the pointer of a storage, and asks caches on the way not to answer.
+    pub async fn read_past_caches(storage: &dyn ReadStore) -> Result<Fetched<Self>, StorageError> {
+        Self::parse(storage, storage.get_past_caches(POINTER_KEY).await?)
+    }
+
+    fn parse(storage: &dyn ReadStore, fetched: Fetched) -> Result<Fetched<Self>, StorageError> {
+        match fetched {
             Fetched::Unchanged => Ok(Fetched::Unchanged),
             Fetched::Missing => Ok(Fetched::Missing),
             Fetched::Changed { value, etag } => {
@@ -119,6 +128,13 @@ impl Pointer {
                 Ok(Fetched::Changed { value, etag })
             }
         }
+    }
+
+    /// Says whether this pointer is what a cache has kept from before the archive `digest`, published then, was served: it
+    /// is older and does not know it. A pointer that went back to an earlier version names what it went back from.
+    #[must_use]
+    pub fn is_leftover_before(&self, digest: ContentHash, published_at: Timestamp) -> bool {
+        !self.names(digest) && self.current.published_at < published_at
     }
 
     /// Says whether the archive is the current one or in the history.

@@ -43,7 +43,7 @@ const MOST_WRITES: usize = 3;
 pub struct PublishOptions {
     /// How many earlier versions the history names, and so keeps.
     pub keep: usize,
-    /// Says what would be done, and does nothing.
+    /// Only says what would be done.
     pub dry_run: bool,
     /// The time of publishing.
     pub now: SystemTime,
@@ -397,7 +397,7 @@ struct OldArchive {
     info: ObjectInfo,
 }
 
-/// Lists the archives that are old enough to go, named or not. Other objects are none of our business.
+/// Lists the archives that are old enough to go, named or not. Other objects are left alone.
 async fn prunable(storage: &dyn Store, now: SystemTime) -> Result<Vec<OldArchive>, StorageError> {
     let objects = storage.list(ARCHIVES_PREFIX).await?;
     let old = objects.into_iter().filter(|object| age(now, object.modified) > PRUNE_AGE);

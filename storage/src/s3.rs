@@ -351,7 +351,7 @@ impl BucketObject {
                 objects.push(ObjectInfo {
                     key,
                     bytes: object.size().and_then(|size| u64::try_from(size).ok()).unwrap_or(0),
-                    // Without a time it counts as new: nothing is removed for being old.
+                    // An object without a time counts as new, so that it is not removed as old.
                     modified: modified.unwrap_or_else(SystemTime::now),
                 });
             }

@@ -40,6 +40,11 @@ pub trait ReadStore: Send + Sync + fmt::Debug {
         known: Option<&'a Etag>,
     ) -> BoxFuture<'a, Result<Fetched, StorageError>>;
 
+    /// Reads a small object whole, and asks caches on the way not to answer from what they keep. Some do all the same.
+    fn get_past_caches<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Fetched, StorageError>> {
+        self.get_if_changed(key, None)
+    }
+
     /// Names the place, for the operator's eyes.
     fn describe(&self) -> String;
 }
@@ -196,7 +201,7 @@ impl Progress {
         Self(Some(Arc::new(hear)))
     }
 
-    /// Hears nothing.
+    /// Ignores all reports.
     #[must_use]
     pub fn silent() -> Self {
         Self(None)

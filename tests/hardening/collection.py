@@ -14,6 +14,8 @@ PICTURE = os.environ.get("PICTURE", str(ROOT / "target/debug/examples/picture"))
 
 def write(directory, pictures):
     """Writes a collection with one entry for each picture, a dictionary of file names and bytes."""
+    pathlib.Path(directory).mkdir(parents=True, exist_ok=True)
+    (pathlib.Path(directory) / "和歌集.json").write_text('{"Title":"attacks"}')
     for rank, (name, data) in enumerate(pictures.items(), 1):
         entry = pathlib.Path(directory) / "第1回" / f"{rank}-Picture"
         entry.mkdir(parents=True)

@@ -21,6 +21,9 @@ import tempfile
 import time
 import urllib.request
 
+import exported
+from table import row, skipped
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # What is shown by tests: the fault, the test's file, its name.
@@ -55,7 +58,7 @@ TESTS = [
 ]
 
 # What changes something: a program may die before each of these.
-STEPS = ["mkdir", "write", "ftruncate", "fsync", "flock", "rename", "renameat2", "linkat", "unlink", "unlinkat"]
+STEPS = ["mkdir", "write", "ftruncate", "fsync", "flock", "rename", "renameat2", "linkat", "unlink", "unlinkat", "rmdir"]
 
 
 class Failed(Exception):
@@ -221,6 +224,88 @@ def kill_rollback(place):
     return killed_at_every_step(place, ["rollback", "store"], look)
 
 
+def contents(folder):
+    """Returns the bytes of every poem and picture of a collection, wherever they are."""
+    return sorted(file.read_bytes() for file in folder.rglob("*")
+                  if file.is_file() and file.name != ".wakashu-add.json" and not file.name.endswith(".tmp"))
+
+
+def kill_add(place):
+    """With ranks to move: three entries, and a new one before them."""
+    collection, pristine, picture = place.folder / "c", place.folder / "pristine", place.folder / "a.gif"
+    picture.write_bytes((ROOT / "fixtures/pictures/gif-palette.gif").read_bytes())
+    (pristine / "第1回").mkdir(parents=True)
+    (pristine / "和歌集.json").write_text('{"Title": "x"}')
+    for rank in (1, 2, 3):
+        entry = pristine / "第1回" / f"{rank}-a"
+        entry.mkdir()
+        text = {"AccountName": f"@{rank}", "HonkadoriWaka": f"歌{rank}", "Honka": [], "Prompt": ""}
+        (entry / f"TextData{rank}.json").write_text(json.dumps(text, ensure_ascii=False))
+        (entry / f"Picture{rank}.gif").write_bytes(picture.read_bytes() + bytes([rank]))
+    shutil.copytree(pristine, collection)
+    before = contents(pristine)
+    ended = {"begun": 0, "as before": 0}
+
+    def look(through):
+        left = contents(collection)
+        must(all(content in left for content in before), f"lost: {list(collection.rglob('*'))}")
+        checked = place.run("check", "c", "--json")
+        codes = [problem["code"] for problem in json.loads(checked.stdout)["problems"]]
+        must(set(codes) <= {"ADD_BEGUN", "ADD_LEFT"}, f"{codes}")
+        fixed = place.run("check", "c", "--fix", "--strict")
+        must(fixed.returncode == 0, f"not finished: {fixed.stderr}")
+        must(not codes or "earlier `add`" in fixed.stderr, f"does not say so: {fixed.stderr}")
+        ranks = sorted(path.name for path in (collection / "第1回").iterdir() if not path.name.endswith(".tmp"))
+        whole = ["1-b", "2-a", "3-a", "4-a"]
+        must(ranks in ([whole] if through else [whole, ["1-a", "2-a", "3-a"]]), f"{ranks}")
+        ended["begun" if codes else "as before"] += 1
+        shutil.rmtree(collection)
+        shutil.copytree(pristine, collection)
+
+    kills = killed_at_every_step(
+        place, ["add", "c", "1", "--rank", "1", "--account", "@b", "--poem", "新", "--picture", "a.gif"], look)
+    return f"{kills}, {ended['begun']} with something begun"
+
+
+def kill_new(place):
+    made = place.folder / "made"
+
+    def look(through):
+        if not through:
+            done = place.run("new", "made")
+            must(done.returncode == 0 or "is not empty" in done.stderr, done.stderr)
+        checked = place.run("check", "made/wakashu_dir", "--strict")
+        must(checked.returncode == 0, f"{checked.stderr}")
+        names = sorted(path.name for path in made.iterdir())
+        must(names == [".gitattributes", ".gitignore", ".pre-commit-config.yaml", ".vscode", ".wakashu", "README.md",
+                       "wakashu_dir"], f"{names}")
+        shutil.rmtree(made)
+
+    return killed_at_every_step(place, ["new", "made"], look)
+
+
+def kill_fix(place):
+    collection, pristine = place.folder / "c", place.folder / "pristine"
+    entry = pristine / "第1回" / "０２-b"
+    entry.mkdir(parents=True)
+    (pristine / "和歌集.json").write_text('{"Title": "x"}')
+    (entry / "TextData2.json.txt").write_bytes('{"AccountName":"@b","HonkadoriWaka":"あい","Honka":[],"Prompt":"",}'.encode("cp932"))
+    (entry / "picture2.GIF").write_bytes((ROOT / "fixtures/pictures/gif-palette.gif").read_bytes())
+    shutil.copytree(pristine, collection)
+    before = contents(pristine)
+
+    def look(_):
+        left = contents(collection)
+        must(all(content in left for content in before), f"lost: {list(collection.rglob('*'))}")
+        must(place.run("check", "c", "--fix", "--strict").returncode == 0, "not finished")
+        kept = [file.read_bytes() for file in collection.rglob("*.before-*")]
+        must(len(kept) == len(set(kept)), "the same is kept twice")
+        shutil.rmtree(collection)
+        shutil.copytree(pristine, collection)
+
+    return killed_at_every_step(place, ["check", "c", "--fix"], look)
+
+
 def full_disk(place):
     must(place.publish(1).returncode == 0, "the first publish")
     for arguments in (["build", "v2", "-o", "out/", "--no-cache"], ["publish", "v2", "store", "--no-cache"]):
@@ -328,10 +413,89 @@ def clock_jumps(place):
     return "ten years ahead, ten back, and again"
 
 
+def export(place, version, folder, **options):
+    return place.run("export", f"v{version}", "-o", folder, "--no-cache", "--no-progress", **options)
+
+
+def check_site(folder, *versions):
+    """Whatever can be reached is there, and is of one of these versions."""
+    if not (folder / "index.html").exists():
+        must(0 in versions, "the front page is lost")
+        return None
+    titles, dead = exported.look(folder)
+    must(not dead, f"led to nothing: {dead[:3]}")
+    must(titles <= {f"第{version}版" for version in versions}, f"pages of {titles}")
+    digest = exported.served(folder)
+    must(digest is not None or 0 in versions, "the pointer is lost")
+    return titles
+
+
+def kill_export(place):
+    folder = place.folder / "site"
+
+    def look(through):
+        check_site(folder, *((2,) if through else (0, 2)))
+        must(export(place, 2, folder).returncode == 0 and check_site(folder, 2) == {"第2版"}, "the next run")
+        must(not list((folder / ".wakashu-site" / "new").iterdir()), "litter")
+        shutil.rmtree(folder)
+
+    return killed_at_every_step(place, ["export", "v2", "-o", "site", "--no-cache", "--no-progress"], look)
+
+
+def kill_export_again(place):
+    # Another title for every page, a round more, and a rank less.
+    folder = place.folder / "site"
+    shutil.copytree(place.folder / "v2" / "第1回", place.folder / "v2" / "第2回")
+    shutil.rmtree(place.folder / "v2" / "第1回" / "2-a")
+    must(export(place, 1, folder).returncode == 0, "the first export")
+    shutil.copytree(folder, place.folder / "before")
+
+    def look(through):
+        check_site(folder, *((2,) if through else (1, 2)))
+        must(export(place, 2, folder).returncode == 0 and check_site(folder, 2) == {"第2版"}, "the next run")
+        must(not (folder / "rounds/第1回/2").exists(), "a stale page")
+        shutil.rmtree(folder)
+        shutil.copytree(place.folder / "before", folder)
+
+    return killed_at_every_step(place, ["export", "v2", "-o", "site", "--no-cache", "--no-progress"], look)
+
+
+def export_full_and_read_only(place):
+    disk = mounted(place, "size=400k")
+    try:
+        folder = disk / "site"
+        must(export(place, 1, folder).returncode == 0, "the first export")
+        filler = disk / "filler"
+        try:
+            with filler.open("wb", buffering=0) as file:
+                while file.write(b"x" * 4096):
+                    pass
+        except OSError:
+            pass
+        done = export(place, 2, folder)
+        must(done.returncode == 2 and "No space left" in done.stderr, f"{done.returncode} {done.stderr}")
+        check_site(folder, 1, 2)
+        filler.unlink()
+        must(export(place, 2, folder).returncode == 0 and check_site(folder, 2) == {"第2版"}, "the next export")
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        done = export(place, 3, folder)
+        must(done.returncode == 2 and "Read-only file system" in done.stderr, f"{done.returncode} {done.stderr}")
+        must(check_site(folder, 2) == {"第2版"}, "what was there")
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+    return "a disk of 400 KiB, then read-only"
+
+
 SCENES = [
+    ("kill -9 before every step of `export` to a new folder", kill_export),
+    ("kill -9 before every step of `export` over an earlier one", kill_export_again),
+    ("disk full, then read-only: export", export_full_and_read_only),
     ("kill -9 before every step of `build`", kill_build),
     ("kill -9 before every step of `publish` to a folder", kill_publish),
     ("kill -9 before every step of `rollback`", kill_rollback),
+    ("kill -9 before every step of `add`, with ranks to move", kill_add),
+    ("kill -9 before every step of `new`", kill_new),
+    ("kill -9 before every step of `check --fix`", kill_fix),
     ("writes fail: build, publish", full_disk),
     ("disk full: publish", really_full_disk),
     ("disk read-only: publish, build, serve", read_only_disk),
@@ -362,18 +526,17 @@ def main():
             if options.only in what:
                 ok = name in held
                 bad += not ok
-                print(f"| {what} | `{name.rpartition('::')[2]}` | {'held' if ok else 'FAILED'} |", flush=True)
+                row("–", what, "", f"`{name.rpartition('::')[2]}`", ok)
     for what, scene in SCENES:
         if options.only not in what:
             continue
         with tempfile.TemporaryDirectory() as folder:
             try:
-                outcome = f"held: {scene(Place(folder, options.programs.resolve()))}"
+                bad += row("–", what, "", scene(Place(folder, options.programs.resolve())), True)
             except Missing as missing:
-                bad, outcome = bad + 1, f"MISSING: {missing}"
+                bad += skipped("–", what, "", missing)
             except Failed as failed:
-                bad, outcome = bad + 1, f"FAILED: {failed}"
-        print(f"| {what} | here | {outcome} |", flush=True)
+                bad += row("–", what, "", str(failed).replace("\n", " "), False)
     return bad > 0
 
 

@@ -2,7 +2,9 @@
 """Damaged JPEGs beside what djpeg makes of them, row by row.
 
 Needs `djpeg` (libjpeg-turbo) and the program of `cargo build -p wakashu-indexer --example picture`. A row counts as
-the same if its samples differ by at most four levels on average.
+the same if its samples differ by at most four levels on average. Two things are not copied: what libjpeg guesses for details
+that a cut progressive file never had, and the noise where its numbers overflow 16 bits; there ours are the pixels as coded,
+and white. The bar is therefore on the mean.
 """
 
 import io
@@ -16,8 +18,10 @@ import numpy
 from PIL import Image
 
 import collection
+from table import row
 
 SEEDS = 5
+LEAST_MEAN = 97.0
 
 
 def photograph(mode="RGB"):
@@ -118,7 +122,8 @@ def main():
         "progressive": jpeg(picture, progressive=True),
     }
     files = [pathlib.Path(name) for name in sys.argv[1:]]
-    worst, silent = 100.0, 0
+    failed = 0
+    all_shares, worst, silent = [], 100.0, 0
     print(f"{'damage':<14} {'picture':<18} {'rows as djpeg':>14} {'least':>6}  told")
     with tempfile.TemporaryDirectory() as directory:
         directory = pathlib.Path(directory)
@@ -130,17 +135,22 @@ def main():
             shares, told = [], 0
             for seed in range(SEEDS):
                 damaged = kind(file, random.Random(seed))
-                share, words = compare(directory, damaged)
+                share, words, complaint = compare(directory, damaged)
                 told += "damaged" in words
+                silent += "damaged" not in words and bool(complaint)
                 shares.append(share)
-            silent += SEEDS - told
+            all_shares += shares
             mean = sum(shares) / len(shares)
             worst = min(worst, mean)
             print(f"{kind.__name__:<14} {base:<18} {mean:>12.1f} % {min(shares):>4.0f} %  {told} of {SEEDS}", flush=True)
         for path in files:
-            share, words = compare(directory, path.read_bytes())
+            share, words, _ = compare(directory, path.read_bytes())
             print(f"{'as it is':<14} {path.name[:30]:<18} {share:>12.1f} %        {words}")
-    print(f"14 damaged JPEGs: at least {worst:.1f} % of the rows as djpeg shows them, by kind and picture; {silent} not told")
+            failed += row("14", f"`{path.name}`", "88 % grey where restart markers are lost", f"{share:.1f} % of the rows as djpeg shows them", share > 99)
+    mean = sum(all_shares) / len(all_shares)
+    now = f"{mean:.1f} % of the rows as djpeg shows them, {worst:.1f} % in the worst kind; {silent} silent where djpeg warns"
+    name = f"{len(all_shares)} damaged JPEGs of {len(KINDS)} kinds"
+    return failed + row("14", name, "served without a word", now, mean >= LEAST_MEAN and not silent) > 0
 
 
 def compare(directory, damaged):
@@ -149,10 +159,10 @@ def compare(directory, damaged):
     theirs = numpy.asarray(Image.open(io.BytesIO(shown.stdout)).convert("RGB")).astype(int)
     ran = subprocess.run([collection.PICTURE, directory / "damaged.jpg", directory / "out"], capture_output=True, text=True)
     if ran.stdout.startswith("refused"):
-        return 0.0, ran.stdout.strip()
+        return 0.0, ran.stdout.strip(), shown.stderr
     ours = read(directory / "out" / "pixels.pam")[..., :3]
     rows = numpy.abs(ours - theirs).mean(axis=(1, 2))
-    return 100 * float((rows <= 4).mean()), ran.stdout.strip()
+    return 100 * float((rows <= 4).mean()), ran.stdout.strip(), shown.stderr
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Point 13: what exiftool still finds in originals and renditions, of the fixtures and of files named as arguments.
+"""What exiftool still finds in originals and renditions, of the fixtures and of files named as arguments.
 
 Allowed are the orientation, a colour profile and what says how the pixels are coded.
 """
@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 import collection
+from table import row
 
 # Groups that say how the pixels are coded, or that exiftool makes up.
 CODING = {"File", "ExifTool", "Composite", "JFIF", "PNG", "RIFF", "GIF", "QuickTime", "ICC_Profile", "SourceFile", "APP14"}
@@ -52,8 +53,8 @@ def main():
                 after += len(found)
                 if found:
                     print(f"{path.name}, {file.name}: {', '.join(found)}")
-    print(f"13 privacy: {looked_at} pictures, {before} with metadata; {after} tags are left ({'ok' if not after else 'FAILED'})")
-    return after > 0
+    now = f"{after} tags in {looked_at} pictures, {before} of which had some"
+    return row("13", "what exiftool finds in renditions and originals", "`sefd`, `udta`, trailers, segments", now, not after and before > 0)
 
 
 if __name__ == "__main__":

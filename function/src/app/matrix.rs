@@ -2,6 +2,7 @@
 //! log.
 
 use std::fmt;
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -22,7 +23,7 @@ use crate::desk::drill::Drill;
 use crate::door::lambda;
 use crate::exchange::{Arrival, Scope};
 use crate::web::App;
-use crate::web::routes::{BodyRule, Endpoint, Form, Methods, Pattern, ROUTES, Route, nowhere};
+use crate::web::routes::{BodyRule, Endpoint, Form, Methods, Page, Pattern, ROUTES, Route, nowhere};
 use crate::web::tokens::Token;
 
 const LAMBDA_HOST: &str = "abc.lambda-url.eu-west-1.on.aws";
@@ -102,13 +103,17 @@ struct Seen {
 }
 
 impl World {
-    async fn new(door: For, circumstance: Circumstance) -> Self {
+    /// Makes a world for a request to `route`. There are tokens, unless what is asked for is off then.
+    async fn new(door: For, route: &Route, circumstance: Circumstance) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let gate = TcpListener::bind("127.0.0.1:0").unwrap();
         let path = folder.path().join("poems.wakashu");
         std::fs::write(&path, archive()).unwrap();
+        let is_open =
+            is_page(route) && !matches!(circumstance, Circumstance::NoToken | Circumstance::StatusToken);
+        let tokens = [READER, WATCHER].map(|token| Token::parse(token).unwrap());
         let mut config = Config {
-            tokens: vec![Token::parse(READER).unwrap(), Token::parse(WATCHER).unwrap()],
+            tokens: if is_open { Vec::new() } else { tokens.to_vec() },
             allowed_origins: vec![PAGE.to_owned()],
             ..Config::default()
         };
@@ -151,6 +156,7 @@ impl World {
             .collect();
         let event = json!({
             "rawPath": parts.uri.path(),
+            "rawQueryString": parts.uri.query(),
             "headers": headers,
             "requestContext": { "http": { "method": parts.method.as_str() } },
             "body": String::from_utf8(body).unwrap(),
@@ -166,10 +172,19 @@ impl World {
     }
 }
 
+/// Tells whether a route answers with a page of poems.
+fn is_page(route: &Route) -> bool {
+    matches!(route.to, Endpoint::Page(_))
+}
+
 /// A request that the route would answer, if all were well.
 fn request(door: For, route: &Route, circumstance: Circumstance) -> Request<Vec<u8>> {
     let path = match (route.path, route.to) {
         (_, Endpoint::Picture) => "/pictures/1/1".to_owned(),
+        (_, Endpoint::Page(Page::Round)) => "/rounds/1".to_owned(),
+        (_, Endpoint::Page(Page::Poem)) => "/rounds/1/1".to_owned(),
+        (_, Endpoint::Page(Page::Search)) => "/search?q=%E6%AD%8C".to_owned(),
+        (_, Endpoint::Asset) => format!("/assets/{}", wakashu_pages::ASSETS[0].name),
         (_, Endpoint::V1Tool) => "/v1/tools/get_poem".to_owned(),
         (Pattern::Exact(path), _) => path.to_owned(),
         (Pattern::Segments(before, _), _) => format!("{before}none"),
@@ -194,6 +209,9 @@ fn request(door: For, route: &Route, circumstance: Circumstance) -> Request<Vec<
         _ => Method::GET,
     };
     let mut request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+    if is_page(route) {
+        request = request.header("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
+    }
     let host = if door == For::Lambda { LAMBDA_HOST } else { "localhost" };
     request =
         request.header("host", if circumstance == Circumstance::BadHost { "evil.example" } else { host });
@@ -230,10 +248,12 @@ fn fine(route: &Route) -> u16 {
 
 fn expected(door: For, route: &Route, circumstance: Circumstance) -> u16 {
     let works = |failed: u16| match route.to {
-        Endpoint::Picture | Endpoint::V1Call => failed,
+        Endpoint::Picture | Endpoint::V1Call | Endpoint::Page(_) => failed,
         _ => fine(route),
     };
     match circumstance {
+        // Pictures stand in other people's pages.
+        Circumstance::BadOrigin if route.to == Endpoint::Picture => fine(route),
         Circumstance::BadHost | Circumstance::BadOrigin => 403,
         Circumstance::Preflight if route.to != Endpoint::Missing => 204,
         Circumstance::NoToken | Circumstance::Preflight if route.needs.is_some() => 401,
@@ -241,10 +261,12 @@ fn expected(door: For, route: &Route, circumstance: Circumstance) -> u16 {
         Circumstance::StatusToken if route.needs == Some(Scope::Read) => 403,
         Circumstance::StatusToken if matches!(route.to, Endpoint::Mcp | Endpoint::V1Call) => 403,
         Circumstance::TooOften if route.rated && door == For::Local => 429,
+        Circumstance::NoToken | Circumstance::StatusToken if is_page(route) => 403,
         Circumstance::WrongMethod if route.to != Endpoint::Missing => 405,
         Circumstance::Head if route.methods == Methods::Post => 405,
         Circumstance::LargeBody if route.body == BodyRule::Json => 413,
         Circumstance::Panic => works(500),
+        Circumstance::Slow if is_page(route) => 503,
         Circumstance::Slow => works(408),
         Circumstance::NoArchive if route.to == Endpoint::Ready => 503,
         Circumstance::NoArchive => works(503),
@@ -255,19 +277,28 @@ fn expected(door: For, route: &Route, circumstance: Circumstance) -> u16 {
 /// Checks the form of a body, and the headers that go with a status.
 fn check(door: For, route: &Route, circumstance: Circumstance, seen: &Seen, about: &str) {
     let header = |name: &str| seen.headers.get(name).map(|value| value.to_str().unwrap());
-    assert!(header("vary").is_some_and(|vary| vary.starts_with("Origin")), "{about}");
+    let varies =
+        |by: &str| seen.headers.get_all("vary").iter().any(|vary| vary.to_str().unwrap().contains(by));
+    assert!(varies("Origin"), "{about}");
+    if seen.status == 200 {
+        assert_eq!(varies("Accept"), route.path == Pattern::Exact("/"), "{about}");
+    }
     let origin = (circumstance == Circumstance::Preflight).then_some(PAGE);
     assert_eq!(header("access-control-allow-origin"), origin, "{about}");
     assert_eq!(header("allow").is_some(), seen.status == 405, "{about}");
     assert_eq!(header("retry-after").is_some(), seen.status == 429, "{about}");
-    let asks_for_a_token =
-        seen.status == 401 || (seen.status == 403 && circumstance == Circumstance::StatusToken);
+    let asks_for_a_token = seen.status == 401
+        || (seen.status == 403 && circumstance == Circumstance::StatusToken && !is_page(route));
     assert_eq!(header("www-authenticate").is_some(), asks_for_a_token, "{about}");
-    if let Some(cache) = header("cache-control") {
-        assert!(cache.starts_with("private"), "{about}: {cache}");
-        let varies =
-            seen.headers.get_all("vary").iter().any(|vary| vary.to_str().unwrap().contains("Authorization"));
-        assert!(varies, "{about}");
+    match header("cache-control") {
+        Some("no-store") | None => assert!(!is_page(route) || seen.status != 200, "{about}"),
+        Some("public, no-cache") if is_page(route) => assert_eq!(seen.status, 200, "{about}"),
+        Some(cache) => assert!(cache.starts_with("private") && varies("Authorization"), "{about}: {cache}"),
+    }
+    assert_eq!(header("etag").is_some(), has_a_name(route, seen.status), "{about}");
+    if route.to == Endpoint::Picture && seen.status != 403 {
+        let answered = matches!(seen.status, 200 | 408 | 500 | 503);
+        assert_eq!(header("cross-origin-resource-policy").is_some(), answered, "{about}");
     }
     if circumstance == Circumstance::Head || seen.status == 204 {
         assert!(seen.body.is_empty(), "{about}");
@@ -276,6 +307,25 @@ fn check(door: For, route: &Route, circumstance: Circumstance, seen: &Seen, abou
     let json: Option<Value> = serde_json::from_slice(&seen.body).ok();
     let kind = header("content-type").unwrap_or_default();
     match (route.form, seen.status) {
+        // What foreign hosts and methods hear is for programs.
+        (Form::Page, 405) => assert!(kind.starts_with("text/plain"), "{about}: {kind}"),
+        (Form::Page, 403) if !is_closed(circumstance) => assert!(kind.starts_with("text/plain"), "{about}"),
+        (Form::Page, status) => {
+            let expected = match (route.to, status) {
+                (Endpoint::Page(Page::Feed), 200) => "application/atom+xml; charset=utf-8",
+                (Endpoint::Page(Page::Robots), 200) => "text/plain; charset=utf-8",
+                _ => "text/html; charset=utf-8",
+            };
+            assert_eq!(kind, expected, "{about}");
+            let policy = header("content-security-policy").unwrap();
+            assert!(policy.starts_with("default-src 'none'; "), "{about}");
+            assert_eq!(header("x-content-type-options"), Some("nosniff"), "{about}");
+            assert_eq!(header("referrer-policy"), Some("no-referrer"), "{about}");
+            let text = str::from_utf8(&seen.body).unwrap();
+            let shows_poems = text.contains("/rounds/");
+            let is_list = matches!(route.to, Endpoint::Page(page) if page != Page::Robots);
+            assert_eq!(shows_poems, status == 200 && is_list, "{about}: {text}");
+        }
         (Form::Rpc, _) => {
             let json = json.unwrap();
             let is_answer = json.get("result").is_some() || json.get("error").is_some();
@@ -296,6 +346,10 @@ fn check(door: For, route: &Route, circumstance: Circumstance, seen: &Seen, abou
             let text = str::from_utf8(&seen.body).unwrap();
             assert!(text.starts_with("# HELP wakashu_requests_total "), "{about}: {text}");
         }
+        (Form::Plain, 200) if matches!(route.to, Endpoint::Asset | Endpoint::Icon) => {
+            assert!(kind == "text/css; charset=utf-8" || kind == "image/svg+xml", "{about}: {kind}");
+            assert_eq!(header("x-content-type-options"), Some("nosniff"), "{about}");
+        }
         (Form::Plain, 200) => assert!(json.is_some(), "{about}"),
         (Form::Plain, 503) if route.to == Endpoint::Ready => {
             let json = json.unwrap();
@@ -307,17 +361,32 @@ fn check(door: For, route: &Route, circumstance: Circumstance, seen: &Seen, abou
     }
 }
 
+/// Tells whether a page is withheld because there are tokens.
+fn is_closed(circumstance: Circumstance) -> bool {
+    matches!(circumstance, Circumstance::NoToken | Circumstance::StatusToken)
+}
+
+/// Tells whether an answer has an `ETag`, by which it need not be sent twice.
+fn has_a_name(route: &Route, status: u16) -> bool {
+    let kept = matches!(route.to, Endpoint::Picture | Endpoint::Asset | Endpoint::Icon);
+    status == 200 && (kept || is_page(route))
+}
+
 #[tokio::test]
 async fn every_route_under_every_circumstance_through_every_door() {
     // Drills panic on purpose; what they write is of no use here.
-    std::panic::set_hook(Box::new(|_| {}));
+    std::panic::set_hook(Box::new(|panic| {
+        if !panic.to_string().contains("this is a drill") {
+            let _ = writeln!(std::io::stderr(), "{panic}");
+        }
+    }));
     let lines = Lines::default();
     let _guard = tracing::subscriber::set_default(lines.clone());
     for door in [For::Local, For::Lambda] {
         for circumstance in ALL {
             for route in &ROUTES {
                 let about = format!("{:?} {circumstance:?} at {door:?}", route.path);
-                let world = World::new(door, circumstance).await;
+                let world = World::new(door, route, circumstance).await;
                 if circumstance == Circumstance::TooOften {
                     let _ = world.ask(request(door, route, circumstance)).await;
                 }
@@ -343,7 +412,7 @@ async fn every_route_under_every_circumstance_through_every_door() {
 async fn an_event_that_is_not_a_request_leaves_its_line_too() {
     let lines = Lines::default();
     let _guard = tracing::subscriber::set_default(lines.clone());
-    let world = World::new(For::Lambda, Circumstance::Fine).await;
+    let world = World::new(For::Lambda, &ROUTES[0], Circumstance::Fine).await;
     lines.0.lock().unwrap().clear();
     let event = json!({
         "rawPath": "/mcp",

@@ -40,9 +40,16 @@ pub(crate) static SETTINGS: &[Setting] = &[
     Setting {
         name: "WAKASHU_PUBLIC_URL",
         default: "the address listened on",
-        what: "the address readers reach the server at; picture links begin with it",
-        set: |config, text| public_url(text).map(|url| config.public_url = Some(url)),
+        what: "the address readers reach the server at; picture links and pages begin with it",
+        set: |config, text| web_address(text).map(|url| config.public_url = Some(url)),
         show: |config| config.public_url.clone().unwrap_or_default(),
+    },
+    Setting {
+        name: "WAKASHU_BUNDLE_URL",
+        default: "none",
+        what: "the address of a bundle (`.mcpb`) of this collection; its page then offers it to readers",
+        set: |config, text| web_address(text).map(|url| config.bundle_url = Some(url)),
+        show: |config| config.bundle_url.clone().unwrap_or_default(),
     },
     Setting {
         name: "WAKASHU_ALLOWED_HOSTS",
@@ -202,7 +209,7 @@ pub(crate) static SETTINGS: &[Setting] = &[
 ];
 
 /// What our other programs, workflows and tests read: theirs to understand, not to be refused here.
-pub(super) const OTHERS: [&str; 15] = [
+pub(super) const OTHERS: [&str; 19] = [
     "WAKASHU_DIR",
     "WAKASHU_LANGUAGE",
     "WAKASHU_STORE",
@@ -215,6 +222,10 @@ pub(super) const OTHERS: [&str; 15] = [
     "WAKASHU_PROGRAMS",
     "WAKASHU_SEEDS",
     "WAKASHU_LONG",
+    "WAKASHU_POEMS",
+    "WAKASHU_PICTURES",
+    "WAKASHU_KEEP",
+    "WAKASHU_SHIP",
     "WAKASHU_TEST_STORE",
     "WAKASHU_TEST_FILE",
     "WAKASHU_WRITE_GOLDEN",
@@ -249,7 +260,7 @@ fn distance(one: &str, other: &str) -> usize {
 pub fn write_markdown(out: &mut impl std::io::Write) -> std::io::Result<()> {
     writeln!(out, "| variable | default | what it does |")?;
     writeln!(out, "|---|---|---|")?;
-    // What tests alone set says nothing of itself.
+    // Settings of the test build have no description and are left out.
     SETTINGS.iter().filter(|setting| !setting.what.is_empty()).try_for_each(|setting| {
         writeln!(out, "| `{}` | {} | {} |", setting.name, setting.default, setting.what)
     })
@@ -271,7 +282,7 @@ fn number<T: FromStr + PartialOrd + Display + Copy>(text: &str, least: T, most: 
     number.ok_or_else(|| format!("expected a whole number from {least} to {most}"))
 }
 
-fn public_url(text: &str) -> Result<String, String> {
+fn web_address(text: &str) -> Result<String, String> {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let plain = text
         .bytes()

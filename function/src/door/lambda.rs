@@ -33,7 +33,7 @@ const LONGEST_START: Duration = Duration::from_secs(8);
 /// An answer as the platform takes it.
 type Outgoing = FunctionResponse<Envelope, Iter<Pieces>>;
 
-/// What an answer is made of. All of it is there: nothing is pushed on Lambda.
+/// The body of an answer, complete: nothing is streamed later on Lambda.
 type Pieces = std::iter::Map<std::vec::IntoIter<Bytes>, fn(Bytes) -> Result<Bytes, Infallible>>;
 
 /// Tells whether this process was started by the Lambda runtime.

@@ -26,7 +26,7 @@ use crate::web::{App, Payload};
 use clock::{Clock, STEP, TickedTimer};
 use connections::{Connections, Limits, Place, Watched};
 
-/// How long a client may take to send its headers, and how long a connection is kept on which nothing is asked.
+/// How long a client may take to send its headers, and how long an idle connection is kept.
 const HEADER_DEADLINE: Duration = Duration::from_secs(15);
 
 /// After so many steps of the clock connections are reminded to look at it: every second.

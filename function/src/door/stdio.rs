@@ -229,7 +229,7 @@ impl Listeners {
         id: String,
         messages: impl Fn(Generation, Generation) -> Vec<Answer> + Send + 'static,
     ) {
-        let mut changes = self.core.state.changes();
+        let mut changes = self.core.changes();
         let answers = self.answers.clone();
         let mut seen = *changes.borrow_and_update();
         let task = tokio::spawn(async move {
@@ -302,7 +302,7 @@ async fn write_all(
     Ok(())
 }
 
-/// Reads up to the next line end. Of a line that is too long nothing is kept.
+/// Reads up to the next line end. A line that is too long is dropped.
 async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<Line> {
     let mut line = Vec::new();
     let mut too_long = false;

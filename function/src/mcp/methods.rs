@@ -169,7 +169,7 @@ pub(super) fn find_tool(request: &Request<'_>) -> Result<&'static Tool, RpcError
         .ok_or_else(|| error::invalid_params("Unknown tool: call tools/list to see which exist"))
 }
 
-/// Returns the members of `arguments`: none where there are none.
+/// Returns the members of `arguments`; empty if it is missing.
 pub(super) fn arguments<'r, 'a>(request: &'r Request<'a>) -> Result<&'r Members<'a>, RpcError> {
     if matches!(request.params.arguments, Part::Other) {
         return Err(error::invalid_params("`arguments` must be an object"));

@@ -35,7 +35,7 @@ const PAGE_RESOURCES: usize = 100;
 /// Most characters of text in a resource that lists things.
 const LISTING_CHARACTERS: usize = 90_000;
 
-/// Most bytes of an address; none of ours is nearly as long, and it is repeated in the answer.
+/// Most bytes of an address. Ours are far shorter, and the address is repeated in the answer.
 const MAX_ADDRESS_BYTES: usize = 4_096;
 
 /// How long clients may keep what they read: an archive never changes, only which one is served.
@@ -249,7 +249,7 @@ pub(super) async fn read(
     Ok(())
 }
 
-/// Returns what comes after [`uri::ROUNDS`] in an address, decoded; `None` if nothing of ours begins like that.
+/// Returns what comes after [`uri::ROUNDS`] in an address, decoded; `None` if it does not begin like ours.
 fn segments(address: &str) -> Option<Vec<Cow<'_, str>>> {
     match address.strip_prefix(uri::ROUNDS)? {
         "" => Some(Vec::new()),

@@ -12,11 +12,13 @@ pub(crate) struct Subscription {
     pub(crate) id: String,
     tools: bool,
     resources: bool,
+    prompts: bool,
 }
 
 impl Subscription {
-    /// Reads what a client wants to hear of; what this server never announces is left out.
-    pub(super) fn read(request: &Request<'_>) -> Result<Self, RpcError> {
+    /// Reads what a client wants to hear of; what this server never announces is left out. Prompts change where others'
+    /// are passed on.
+    pub(super) fn read(request: &Request<'_>, prompts_change: bool) -> Result<Self, RpcError> {
         let Part::Object(wanted) = &request.params.notifications else {
             return Err(error::invalid_params("`notifications` must be an object"));
         };
@@ -25,6 +27,7 @@ impl Subscription {
             id: request.id.to_owned(),
             tools: is_on("toolsListChanged"),
             resources: is_on("resourcesListChanged"),
+            prompts: prompts_change && is_on("promptsListChanged"),
         })
     }
 
@@ -40,6 +43,9 @@ impl Subscription {
                     if self.resources {
                         field!(out, "resourcesListChanged").boolean(true);
                     }
+                    if self.prompts {
+                        field!(out, "promptsListChanged").boolean(true);
+                    }
                 });
             });
         })
@@ -47,7 +53,11 @@ impl Subscription {
 
     /// Returns what to say when the archive went from one generation to the next.
     pub(crate) fn changed(&self, before: Generation, now: Generation) -> Vec<Answer> {
-        let listens = |kind: Kind| if kind == Kind::Tools { self.tools } else { self.resources };
+        let listens = |kind: Kind| match kind {
+            Kind::Tools => self.tools,
+            Kind::Resources => self.resources,
+            Kind::Prompts => self.prompts,
+        };
         let heard = changes(before, now).into_iter().filter(|(kind, _)| listens(*kind));
         let message = |(_, method)| {
             notification(method, |out| {
@@ -98,6 +108,7 @@ fn notification(method: &str, params: impl FnOnce(&mut Answer)) -> Answer {
 enum Kind {
     Tools,
     Resources,
+    Prompts,
 }
 
 fn changes(before: Generation, now: Generation) -> Vec<(Kind, &'static str)> {
@@ -107,6 +118,9 @@ fn changes(before: Generation, now: Generation) -> Vec<(Kind, &'static str)> {
     }
     if now.resources != before.resources {
         changes.push((Kind::Resources, "notifications/resources/list_changed"));
+    }
+    if now.prompts != before.prompts {
+        changes.push((Kind::Prompts, "notifications/prompts/list_changed"));
     }
     changes
 }

@@ -29,7 +29,7 @@ pub(crate) struct Answered<'a> {
     pub(crate) took: Duration,
     /// The archive it was answered from, cut short.
     pub(crate) archive: Option<&'a str>,
-    /// What a request for nothing asked for, cut short.
+    /// The beginning of a path that does not exist.
     pub(crate) path: Option<&'a str>,
 }
 

@@ -1,7 +1,7 @@
 //! What is counted while requests are answered, and the text in which Prometheus reads it.
 //!
-//! Routes, tools and codes are names here, handed in by whoever puts a server together: a program with other routes
-//! counts with the same. To count takes an addition or three; nothing is locked, nothing allocated.
+//! Routes, tools and codes are only names here, passed in when a server is put together, so that a program with other
+//! routes can use the same counters. Counting takes up to three additions, without locks and allocations.
 
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

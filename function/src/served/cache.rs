@@ -66,7 +66,7 @@ pub struct ReadCache {
     capacity_bytes: u64,
     /// What the search columns of one archive may take together, besides the cache.
     pub(super) search_bytes: u64,
-    /// Tells whoever refreshes that a part of an archive was found damaged.
+    /// Wakes the refresh when a part of an archive was found damaged.
     pub(super) doubted: Notify,
 }
 

@@ -10,6 +10,7 @@ use wakashu_archive::{
     Archive, ArchiveError, Column, ColumnName, ContentHash, Damage, KEYS_VERSION, MAX_ROOT_BYTES, Opening,
     Span, TAIL_BYTES, TRAILER_BYTES,
 };
+use wakashu_pages::Collection;
 use wakashu_storage::{Object, OpenError, PointerOpening, StorageError, Tail, Timestamp, open_archive};
 
 use crate::observe::detail::Detail;
@@ -64,6 +65,11 @@ impl From<StorageError> for ReadError {
 }
 
 impl ReadError {
+    /// Tells whether there is nothing of that name.
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self, Self::Storage(error) if error.is_not_found())
+    }
+
     /// Tells whether the bytes that lie in storage are not those the archive is made of. A storage that fails says
     /// nothing of them, and neither does an archive that was written wrongly.
     fn is_damage(&self) -> bool {
@@ -88,6 +94,8 @@ pub struct Index {
     preloaded: Option<Bytes>,
     pub(super) cache: Arc<ReadCache>,
     pub(super) columns: Columns,
+    /// As pages show it; made for the first of them.
+    collection: OnceLock<Collection>,
     doubt: OnceLock<Doubt>,
 }
 
@@ -171,13 +179,19 @@ impl Index {
         cache: &Arc<ReadCache>,
     ) -> Self {
         let (cache, columns) = (Arc::clone(cache), Columns::default());
-        Self { archive, object, preloaded, cache, columns, doubt: OnceLock::new() }
+        let (collection, doubt) = (OnceLock::new(), OnceLock::new());
+        Self { archive, object, preloaded, cache, columns, collection, doubt }
     }
 
     /// Returns the archive's trailer and root.
     #[must_use]
     pub fn archive(&self) -> &Archive {
         &self.archive
+    }
+
+    /// Returns the archive as pages show it.
+    pub(crate) fn collection(&self) -> &Collection {
+        self.collection.get_or_init(|| Collection::new(self.archive.clone()))
     }
 
     /// Returns a part of what was fetched at the start. Nobody has looked at it yet.
@@ -252,7 +266,7 @@ async fn read_rest(object: &dyn Object, tail: Tail) -> Result<Bytes, StorageErro
     Ok(whole.freeze())
 }
 
-/// Returns the part of `whole` that a span names; nothing if it leaves it.
+/// Returns the part of `whole` that a span names; empty if the span lies outside.
 pub(super) fn slice(whole: &Bytes, span: Span) -> Bytes {
     let bounds = usize::try_from(span.offset).ok().zip(usize::try_from(span.end()).ok());
     let part = bounds.and_then(|(start, end)| whole.get(start..end)).unwrap_or_default();

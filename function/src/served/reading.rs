@@ -18,9 +18,9 @@ use crate::deadline::within;
 use crate::served::cache::{Cached, Room};
 use crate::served::index::{Index, ReadError, slice};
 
-/// How long an answer waits for one thing out of storage, whether it fetches it itself or another request does. Longer
-/// than storage takes to give up a small read, so that its own reason is what is reported; but whoever waits in line
-/// behind a failed read does not wait for a second one.
+/// How long an answer waits for one read from storage, its own or that of another request. Slightly longer than storage's
+/// own timeout of a small read, so that storage's error is what gets reported. Requests queued behind a read that failed
+/// do not start another one.
 const PATIENCE: Duration = Duration::from_secs(9);
 
 /// Search columns and originals may be large: for these, the time their bytes need on a slow line as well.

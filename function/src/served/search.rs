@@ -113,14 +113,17 @@ impl Query {
         self.round.as_deref()
     }
 
-    /// Finds the first term that occurs in a poem or its reading.
-    pub(crate) fn find_in_poem(&self, text: &str, loose: bool) -> Option<Range<usize>> {
-        self.find(text, loose, |scope| scope == Scope::Text)
-    }
-
-    /// Finds the first term that occurs in an account.
-    pub(crate) fn find_in_account(&self, text: &str, loose: bool) -> Option<Range<usize>> {
-        self.find(text, loose, |scope| matches!(scope, Scope::Text | Scope::Account))
+    /// Finds the first term where an entry shows it: in its poem, else in its reading, else in its account.
+    pub(crate) fn mark(&self, poem: &str, yomi: Option<&str>, account: &str, loose: bool) -> Option<Mark> {
+        let in_text = |text| self.find(text, loose, |scope| scope == Scope::Text);
+        if let Some(range) = in_text(poem) {
+            return Some(Mark::Poem(range));
+        }
+        if let Some(range) = yomi.and_then(in_text) {
+            return Some(Mark::Yomi(range));
+        }
+        let in_account = self.find(account, loose, |scope| matches!(scope, Scope::Text | Scope::Account));
+        in_account.map(Mark::Account)
     }
 
     fn find(&self, text: &str, loose: bool, looks_here: impl Fn(Scope) -> bool) -> Option<Range<usize>> {
@@ -135,6 +138,14 @@ impl Query {
             exact.or_else(|| if loose { spelled().or_else(unmarked) } else { None })
         })
     }
+}
+
+/// Where an entry shows what was looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Poem(Range<usize>),
+    Yomi(Range<usize>),
+    Account(Range<usize>),
 }
 
 /// Splits off what stands before the first blank.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use wakashu_storage::Timestamp;
+use wakashu_archive::ContentHash;
+use wakashu_storage::{Pointer, Timestamp};
 
 use crate::served::index::Index;
 use crate::served::limits::MAX_TITLE_CHARACTERS;
@@ -49,8 +50,8 @@ pub struct Loaded {
     pub loaded_at: Timestamp,
 }
 
-/// Fragments of answers that depend on the archive alone, written once for each archive. Whoever prepares them knows what
-/// they say; here they are only kept.
+/// Fragments of answers that depend on the archive alone, written once for each archive. The layers
+/// above prepare them; here they are only kept.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     /// `"tools":[…]`, spliced into answers: it is the longest of them.
@@ -160,6 +161,13 @@ impl Snapshot {
     #[must_use]
     pub fn index(&self) -> Option<&Arc<Index>> {
         self.loaded.as_ref().map(|loaded| &loaded.index)
+    }
+
+    /// Returns what is served if `pointer` is what a cache has kept from before that.
+    pub(crate) fn leftover(&self, pointer: &Pointer) -> Option<ContentHash> {
+        let loaded = self.loaded.as_ref()?;
+        let digest = loaded.index.archive().digest();
+        pointer.is_leftover_before(digest, loaded.published_at?).then_some(digest)
     }
 
     /// Tells whether an archive is configured at all.

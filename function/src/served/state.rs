@@ -41,6 +41,8 @@ pub struct Generation {
     pub tools: u64,
     /// Changes of the resources: every replaced archive.
     pub resources: u64,
+    /// Changes of the prompts; an archive's never change.
+    pub prompts: u64,
 }
 
 /// What the last look at the storage found.
@@ -48,6 +50,14 @@ pub struct Generation {
 struct Known {
     pointer: Option<Etag>,
     file: Option<FileMark>,
+}
+
+/// How the pointer is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asking {
+    AsUsual,
+    /// Caches on the way are asked not to answer.
+    PastCaches,
 }
 
 /// What a look at the storage led to.
@@ -68,6 +78,8 @@ enum RefreshError {
     Storage(#[from] StorageError),
     #[error("nothing is published there yet")]
     NothingPublished,
+    #[error("a cache on the way keeps an earlier pointer, to {found}; {served} is served on")]
+    Leftover { found: ContentHash, served: ContentHash },
     #[error("the pointer names {expected}, the archive there is {found}")]
     OtherArchive { expected: ContentHash, found: ContentHash },
     #[error("a part of the archive is still damaged where it lies")]
@@ -155,9 +167,18 @@ impl ArchiveState {
     /// Looks for a newer archive and serves it once it is open and checked. A failure keeps the old one and
     /// marks it stale. Returns whether an archive could be confirmed or loaded.
     pub async fn refresh(&self) -> bool {
+        self.refresh_by(Asking::AsUsual).await
+    }
+
+    /// Does the same when what is served was found to be gone: a cache on the way may have kept the pointer to it.
+    pub(crate) async fn refresh_past_caches(&self) -> bool {
+        self.refresh_by(Asking::PastCaches).await
+    }
+
+    async fn refresh_by(&self, asking: Asking) -> bool {
         let Some(location) = &self.location else { return false };
         let mut known = self.known.lock().await;
-        let looked = self.look(location, &mut known).await.and_then(|look| {
+        let looked = self.look(location, &mut known, asking).await.and_then(|look| {
             let doubted =
                 |current: &Snapshot| current.index().is_some_and(|one| one.doubted_since().is_some());
             match look {
@@ -211,19 +232,35 @@ impl ArchiveState {
     }
 
     /// Looks at what the storage has.
-    async fn look(&self, location: &Location, known: &mut Known) -> Result<Look, RefreshError> {
+    async fn look(
+        &self,
+        location: &Location,
+        known: &mut Known,
+        asking: Asking,
+    ) -> Result<Look, RefreshError> {
         let storage = self.storage.get_or_try_init(|| location.open()).await?;
         if let Some(key) = location.archive() {
             return self.look_at_file(location, key, storage.as_ref(), known).await;
         }
-        let served = self.current().index().cloned();
+        let current = self.current();
+        let served = current.index().cloned();
         let doubtful = served.as_ref().filter(|index| index.is_doubtful());
-        let etag = known.pointer.as_ref().filter(|_| doubtful.is_none());
-        let (pointer, etag) = match Pointer::read(storage.as_ref(), etag).await? {
+        let etag = known.pointer.as_ref().filter(|_| doubtful.is_none() && asking == Asking::AsUsual);
+        let read = match asking {
+            Asking::AsUsual => Pointer::read(storage.as_ref(), etag).await?,
+            Asking::PastCaches => Pointer::read_past_caches(storage.as_ref()).await?,
+        };
+        let (pointer, etag) = match read {
             Fetched::Unchanged => return Ok(Look::Same),
             Fetched::Missing => return Err(RefreshError::NothingPublished),
             Fetched::Changed { value, etag } => (value, etag),
         };
+        if let Some(served) = current.leftover(&pointer) {
+            if asking == Asking::AsUsual {
+                return Box::pin(self.look(location, known, Asking::PastCaches)).await;
+            }
+            return Err(RefreshError::Leftover { found: pointer.current.digest, served });
+        }
         let expected = pointer.current.digest;
         let is_served = served.as_ref().is_some_and(|index| index.archive().digest() == expected);
         if is_served && doubtful.is_none() {
@@ -239,7 +276,13 @@ impl ArchiveState {
         };
         // What arrived damaged once is not fetched whole a second time.
         let preload_bytes = if is_served { 0 } else { self.preload_bytes };
-        let index = Index::open(object, &self.cache, preload_bytes, Some(announced)).await?;
+        let index = match Index::open(object, &self.cache, preload_bytes, Some(announced)).await {
+            // A pointer that a cache has kept may lead to what is gone.
+            Err(error) if error.is_gone() && asking == Asking::AsUsual => {
+                return Box::pin(self.look(location, known, Asking::PastCaches)).await;
+            }
+            index => index?,
+        };
         let found = index.archive().digest();
         if found != expected {
             return Err(RefreshError::OtherArchive { expected, found });

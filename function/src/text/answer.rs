@@ -226,6 +226,14 @@ impl Answer {
         self
     }
 
+    /// Returns a document that others have written, in its pieces.
+    #[must_use]
+    pub fn of_pieces(pieces: Vec<Bytes>) -> Self {
+        let spliced_bytes = pieces.iter().map(Bytes::len).sum();
+        let splices = pieces.into_iter().map(|piece| (0, piece)).collect();
+        Self { frame: String::new(), splices, spliced_bytes, is_begun: true }
+    }
+
     /// Appends all of `other`.
     pub fn append(&mut self, other: Answer) -> &mut Self {
         let shift = self.frame.len();

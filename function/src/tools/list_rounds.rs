@@ -108,7 +108,7 @@ fn run(call: Call<'_>, index: &Reading, out: &mut Answer) -> Result<(), ToolErro
     }
     let next = next.map(|offset| Cursor { offset }.encode(archive.digest()));
     if let Some(cursor) = &next {
-        // In the text too: some clients show the model nothing else.
+        // In the text too: some clients show the model only the text.
         text.push_str(&format!("\n続きがあります。cursor に \"{cursor}\" を渡してください。"));
     }
     call.write(out, &text, |out| {

@@ -13,7 +13,7 @@ use crate::served::cursor::Cursor;
 use crate::served::index::ReadError;
 use crate::served::limits::{MAX_TEXT_CHARACTERS, MAX_TITLE_CHARACTERS};
 use crate::served::reading::Reading;
-use crate::served::search::{self, Hit, Query, Refused};
+use crate::served::search::{self, Hit, Mark, Query, Refused};
 use crate::served::snapshot::shortened;
 use crate::served::uri;
 use crate::text::schema::{Schema, always, sometimes};
@@ -159,7 +159,7 @@ async fn run(call: Call<'_>, index: &Reading, out: &mut Answer) -> Result<(), To
     }
     let next = more.then(|| Cursor { offset: from + shown.len() }.encode(digest));
     if let Some(cursor) = &next {
-        // In the text too: some clients show the model nothing else.
+        // In the text too: some clients show the model only the text.
         text.push_str(&format!("\n\n続きがあります。cursor に \"{cursor}\" を渡してください。"));
     }
     call.write(out, &text, |out| {
@@ -245,21 +245,24 @@ async fn page_of(index: &Reading, hit: Hit) -> Result<(&ArchivedRound, PageView,
     Ok((round, index.page(chunk).await?, position))
 }
 
-/// Looks for the match where it is shown: in the poem, else in the reading, else in the account.
+/// Takes of an entry what a hit shows, with the match where it is shown.
 fn shown_hit(query: &Query, hit: Hit, round: &ArchivedRound, entry: &ArchivedEntry) -> Shown {
     let poem = unescape(entry.poem_escaped());
     let account = unescape(entry.account_escaped());
-    let in_poem = query.find_in_poem(&poem, hit.loose);
-    let yomi = entry.yomi.as_ref().filter(|_| in_poem.is_none()).map(|yomi| unescape(yomi));
-    let in_yomi = yomi.and_then(|yomi| query.find_in_poem(&yomi, hit.loose).map(|range| (yomi, range)));
-    let in_text = in_poem.is_some() || in_yomi.is_some();
-    let in_account = if in_text { None } else { query.find_in_account(&account, hit.loose) };
+    let yomi = entry.yomi.as_ref().map(|yomi| unescape(yomi));
+    let (mut in_poem, mut in_yomi, mut in_account) = (None, None, None);
+    match query.mark(&poem, yomi.as_deref(), &account, hit.loose) {
+        Some(Mark::Poem(range)) => in_poem = Some(range),
+        Some(Mark::Yomi(range)) => in_yomi = Some(range),
+        Some(Mark::Account(range)) => in_account = Some(range),
+        None => {}
+    }
     Shown {
         round: shortened(&round.title, MAX_TITLE_CHARACTERS),
         rank: entry.rank.to_native(),
         account: Part::of(account, in_account, MAX_TITLE_CHARACTERS),
         poem: Part::of(poem, in_poem, MAX_POEM_CHARACTERS),
-        yomi: in_yomi.map(|(yomi, range)| Part::of(yomi, Some(range), MAX_POEM_CHARACTERS)),
+        yomi: yomi.zip(in_yomi).map(|(yomi, range)| Part::of(yomi, Some(range), MAX_POEM_CHARACTERS)),
         is_loose: hit.loose,
         uri: uri::of_entry(&round.title, entry.rank.to_native()),
     }

@@ -28,7 +28,7 @@ pub(super) fn write(x: &Exchange<'_>, with_tokens: bool) -> Answer {
     let mut document = json!({
         "openapi": "3.0.3",
         "info": {
-            // Generators make names of it: nothing but ASCII here, and in the names of operations and schemas.
+            // Generators derive names from it: ASCII only, here and in the names of operations and schemas.
             "title": "wakashu",
             "description": format!(
                 "The tools of the collection 「{}」 over plain HTTP. The same tools speak MCP at `/mcp`.",

@@ -14,11 +14,11 @@ use http::request::Parts;
 use crate::exchange::Exchange;
 use crate::exchange::rates::Rates;
 use crate::fault::ToolError;
-use crate::web::App;
 use crate::web::refusal::Refusal;
 use crate::web::reply::Reply;
 use crate::web::routes::{Endpoint, Route};
 use crate::web::tokens::scope_of;
+use crate::web::{App, access};
 
 /// What browsers may send: what MCP clients do.
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
@@ -29,8 +29,11 @@ const TEN_MINUTES: HeaderValue = HeaderValue::from_static("600");
 impl App {
     /// Lets a request in, and notes what its token is good for; or returns what it is answered instead.
     pub(super) fn admit(&self, x: &mut Exchange<'_>, route: &'static Route, parts: &Parts) -> Option<Reply> {
-        if let Err(refused) = self.access.check(&parts.uri, &parts.headers) {
-            return Some(Refusal::Access(refused).in_form(x, route.form));
+        match self.access.check(&parts.uri, &parts.headers) {
+            // A picture that stands in somebody's page is asked for from there.
+            Ok(()) => {}
+            Err(access::Refusal::Origin) if route.to == Endpoint::Picture => {}
+            Err(refused) => return Some(Refusal::Access(refused).in_form(x, route.form)),
         }
         if self.follows_host
             && let Some(host) = parts.headers.get(HOST).and_then(|host| host.to_str().ok())
@@ -64,8 +67,8 @@ impl App {
         })
     }
 
-    /// Checks what a request's token is good for, and whether it comes too often. Where tokens are asked for, those who
-    /// have none are counted by themselves: whoever guesses, or asks for what is open to all, takes nothing from readers.
+    /// Checks the scope of a request's token, then the rate limits. Where tokens are required, requests without a valid one
+    /// have a limiter of their own, so that neither guessing nor open paths use up what readers may ask.
     fn check_token(&self, x: &mut Exchange<'_>, route: &Route, parts: &Parts) -> Result<(), ToolError> {
         if self.tokens.is_empty() {
             return within(self.core.rates.as_ref().filter(|_| route.rated), x);

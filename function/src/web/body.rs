@@ -63,7 +63,7 @@ pub(crate) async fn read(
     within(BODY_DEADLINE, pin!(collect(body))).await.unwrap_or(Err(Refused::TooSlow))
 }
 
-/// Tells whether the body says it is JSON, or says nothing.
+/// Tells whether the body is declared as JSON or not declared at all.
 fn is_json(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(CONTENT_TYPE) else { return true };
     let essence = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();

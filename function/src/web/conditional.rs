@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue};
 
 use crate::web::reply::Reply;
 
-/// Tells whether a client has what `etag` names: then nothing has to be read for it.
+/// Tells whether a client already has what `etag` names, so that nothing has to be read.
 pub(super) fn is_known(headers: &HeaderMap, etag: &str) -> bool {
     let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let mut known = known.flat_map(|value| value.split(',')).map(|tag| tag.trim().trim_start_matches("W/"));

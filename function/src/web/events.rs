@@ -53,7 +53,7 @@ enum State {
 
 /// Returns a reply that tells its client of changes until either side closes it. `place` is its place among the streams.
 pub(super) fn stream(core: &Core, subscription: Subscription, place: OwnedSemaphorePermit) -> Reply {
-    let changes = core.state.changes();
+    let changes = core.changes();
     let seen = *changes.borrow();
     let closing = core.closing();
     let listening = Listening { subscription, changes, closing, seen, state: State::Opening, _place: place };

@@ -17,7 +17,11 @@ pub(super) fn answer(x: &Exchange<'_>) -> Reply {
         metrics.write(&mut out);
     }
     write_state(x, &mut out);
-    let body = Payload::Bytes(Bytes::from(out.into_text()));
+    let mut text = out.into_text();
+    if let Some(gateway) = &x.core.gateway {
+        text.push_str(&gateway.metrics());
+    }
+    let body = Payload::Bytes(Bytes::from(text));
     Reply { status: 200, media: Media::Metrics, more: None, body }
 }
 
@@ -29,8 +33,15 @@ fn write_state(x: &Exchange<'_>, out: &mut Exposition) {
     let started = SystemTime::now().checked_sub(core.started.elapsed());
     let started = started.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map(|time| time.as_secs());
     out.gauge("process_start_time_seconds", "When the process began to serve.", started.unwrap_or_default());
-    let is_ready = x.served.state() == IndexState::Ready;
-    out.gauge("wakashu_ready", "Whether an archive is open.", u8::from(is_ready));
+    let is_ready = match &core.gateway {
+        Some(gateway) => gateway.health().0,
+        None => x.served.state() == IndexState::Ready,
+    };
+    out.gauge(
+        "wakashu_ready",
+        "Whether there is an archive, or a server, to answer from.",
+        u8::from(is_ready),
+    );
     let is_stale = x.served.stale_since().is_some();
     out.gauge("wakashu_stale", "Whether looking for a newer archive fails.", u8::from(is_stale));
     if let Some(loaded) = x.served.loaded() {

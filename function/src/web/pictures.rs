@@ -1,7 +1,7 @@
 //! `GET /pictures/{round}/{rank}`: the picture itself, for people who follow a link.
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, X_CONTENT_TYPE_OPTIONS};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, HeaderName, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{HeaderValue, Method};
 use wakashu_archive::{ArchiveError, ArchivedRendition, Damage, Part, Rank, decode_picture};
@@ -15,6 +15,7 @@ use crate::served::limits::MAX_ANSWER_BYTES;
 use crate::served::reading::Reading;
 use crate::served::uri;
 use crate::web::conditional;
+use crate::web::query::parameter;
 use crate::web::refusal::Refusal;
 use crate::web::reply::{Media, Payload, Reply};
 use crate::web::routes::Route;
@@ -23,7 +24,15 @@ use crate::web::routes::Route;
 const FOREVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const A_WHILE: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
+/// A picture may stand in anybody's page.
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+const CROSS_ORIGIN: HeaderValue = HeaderValue::from_static("cross-origin");
+
 pub(super) async fn answer(x: &mut Exchange<'_>, route: &Route, parts: &Parts) -> Reply {
+    picture(x, route, parts).await.with(RESOURCE_POLICY, CROSS_ORIGIN)
+}
+
+async fn picture(x: &mut Exchange<'_>, route: &Route, parts: &Parts) -> Reply {
     let mut segments = route.path.segments(parts.uri.path()).map(uri::decode);
     let (Some(Some(round)), Some(Some(rank))) = (segments.next(), segments.next()) else {
         return Reply::plain(400, "the path is not UTF-8");
@@ -64,7 +73,7 @@ impl Owed for Asked<'_> {
         let Some(round) = index.archive().find_round(self.round) else { return missing() };
         let Some(held) = entries::find(index, round, rank).await? else { return missing() };
         let Some(picture) = held.entry().and_then(|entry| entry.picture.as_ref()) else { return missing() };
-        let (rendition, is_original) = match self.parameter("rendition") {
+        let (rendition, is_original) = match parameter(&self.parts.uri, "rendition") {
             None | Some("large") => (&picture.large, false),
             Some("medium") => (&picture.medium, false),
             Some("small") => (&picture.small, false),
@@ -75,7 +84,7 @@ impl Owed for Asked<'_> {
             Some(_) => return Ok(Reply::plain(400, "rendition is large, medium, small or original")),
         };
         let etag = format!("\"{}\"", rendition.hash());
-        let lasting = self.parameter("v") == Some(rendition.hash().to_short_hex().as_str());
+        let lasting = parameter(&self.parts.uri, "v") == Some(rendition.hash().to_short_hex().as_str());
         let named = |reply: Reply| {
             let reply = reply.with(CACHE_CONTROL, if lasting { FOREVER } else { A_WHILE });
             conditional::tagged(reply, &etag)
@@ -91,15 +100,6 @@ impl Owed for Asked<'_> {
         }
         let body = Payload::Bytes(bytes_of(index, rendition, is_original).await?);
         Ok(Reply { body, ..reply })
-    }
-}
-
-impl Asked<'_> {
-    /// Returns a parameter of the query.
-    fn parameter(&self, name: &str) -> Option<&str> {
-        let pairs = self.parts.uri.query().unwrap_or_default().split('&');
-        let mut pairs = pairs.filter_map(|pair| pair.split_once('='));
-        pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 }
 

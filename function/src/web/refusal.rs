@@ -2,6 +2,7 @@
 
 use http::HeaderValue;
 use http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
+use wakashu_pages::Notice;
 use wakashu_wire::RpcError;
 use wakashu_wire::error::code;
 
@@ -11,6 +12,7 @@ use crate::mcp;
 use crate::v1;
 use crate::web::access;
 use crate::web::body;
+use crate::web::pages;
 use crate::web::reply::Reply;
 use crate::web::routes::{Form, Methods};
 
@@ -57,6 +59,8 @@ impl Refusal {
             (Form::V1, Self::Missing) => {
                 Reply::plain(404, "no such path; /v1/openapi.json describes what there is")
             }
+            (Form::Page, Self::Fault(fault)) => in_page(x, fault),
+            (Form::Page, Self::Missing) => pages::notice(x, Notice::NotFound, 404),
             _ => Reply::plain(self.status(), self.sentence()),
         };
         match self {
@@ -121,6 +125,20 @@ impl Refusal {
             Self::Missing | Self::Body(_) => self.sentence(),
         };
         rpc_reply(x, &RpcError::new(self.status(), code::INVALID_REQUEST, rule))
+    }
+}
+
+/// A page that tells people that something is wrong, and no more.
+fn in_page(x: &Exchange<'_>, fault: &ToolError) -> Reply {
+    let status = fault.handling().status;
+    match fault {
+        ToolError::Execution(_) | ToolError::IndexUnavailable { .. } => {
+            pages::notice(x, Notice::Unavailable, 503)
+        }
+        ToolError::RateLimited { .. } => pages::notice(x, Notice::Busy, status),
+        // Browsers take a 408 for an idle connection that was closed, and ask once more.
+        ToolError::Timeout => pages::notice(x, Notice::Busy, 503),
+        _ => pages::notice(x, Notice::Failed, status),
     }
 }
 

@@ -36,6 +36,8 @@ pub(crate) enum Media {
     Events,
     /// That of a picture.
     Picture(&'static str),
+    /// That of a page, a style sheet, a script.
+    Document(&'static str),
 }
 
 impl Media {
@@ -51,7 +53,7 @@ impl Media {
             Self::Plain => Some(PLAIN),
             Self::Metrics => Some(METRICS),
             Self::Events => Some(EVENTS),
-            Self::Picture(media) => Some(HeaderValue::from_static(media)),
+            Self::Picture(media) | Self::Document(media) => Some(HeaderValue::from_static(media)),
         }
     }
 }
@@ -94,7 +96,7 @@ impl Reply {
 impl Weighed for Reply {
     fn bytes(&self) -> usize {
         // Pictures are not bound by the budget of an answer.
-        if let Payload::Answer(answer) = &self.body { answer.len() } else { 0 }
+        if matches!(self.media, Media::Picture(_)) { 0 } else { self.body.len() }
     }
 }
 
@@ -102,7 +104,7 @@ impl Weighed for Reply {
 /// holds which piece.
 #[derive(Debug)]
 pub enum Payload {
-    /// Nothing, or nothing more.
+    /// No body, or the end of one.
     Empty,
     /// An answer, until it is taken.
     Answer(Answer),
@@ -113,7 +115,7 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// Returns the body in pieces, where it is there as a whole: of events none.
+    /// Returns the pieces of a complete body; `None` for an event stream.
     #[must_use]
     pub fn into_pieces(self) -> Vec<Bytes> {
         match self {

@@ -9,7 +9,7 @@ use crate::exchange::Scope;
 pub(crate) enum Pattern {
     /// This path.
     Exact(&'static str),
-    /// This, and then so many segments, none of them empty.
+    /// This, followed by so many segments that are not empty.
     Segments(&'static str, usize),
     /// This path and whatever lies below it.
     Below(&'static str),
@@ -55,15 +55,28 @@ pub(crate) enum Form {
     V1,
     /// Plain text.
     Plain,
+    /// A page, for people.
+    Page,
 }
 
 /// What becomes of a request's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyRule {
-    /// Nobody reads it.
+    /// It is not read.
     Ignored,
     /// It is read, and must be JSON.
     Json,
+}
+
+/// A document that people look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Page {
+    Collection,
+    Round,
+    Poem,
+    Search,
+    Feed,
+    Robots,
 }
 
 /// Who answers.
@@ -74,9 +87,15 @@ pub(crate) enum Endpoint {
     Health,
     /// Whether anything can be answered.
     Ready,
-    /// What was counted; nobody where nothing is.
+    /// The counters, where the door counts.
     Metrics,
     Picture,
+    /// What people look at.
+    Page(Page),
+    /// The style sheet, the script and the icon, by names that tell their content.
+    Asset,
+    /// The icon, where browsers look for it unasked.
+    Icon,
     V1List,
     V1Tool,
     V1Search,
@@ -134,13 +153,29 @@ const fn missing(path: Pattern, name: &'static str, needs: Option<Scope>, form: 
 const STATUS: Option<Scope> = Some(Scope::Status);
 const READ: Option<Scope> = Some(Scope::Read);
 
+/// A row with what people look at. Where tokens are asked for these pages are off, and say so themselves.
+const fn page(path: Pattern, name: &'static str, to: Page) -> Route {
+    route(path, Methods::Get, name, None, Form::Page, Endpoint::Page(to))
+}
+
+/// The number of the row that answers browsers where [`Endpoint::Health`] answers all others.
+const FRONT: usize = 2;
+
 /// All routes. The first whose path fits answers.
-pub(crate) static ROUTES: [Route; 17] = [
+pub(crate) static ROUTES: [Route; 27] = [
     route(Pattern::Exact("/mcp"), Methods::Post, "mcp", STATUS, Form::Rpc, Endpoint::Mcp),
     route(Pattern::Exact("/"), Methods::Get, "health", None, Form::Plain, Endpoint::Health),
+    page(Pattern::Exact("/"), "page", Page::Collection),
     route(Pattern::Exact("/health"), Methods::Get, "health", None, Form::Plain, Endpoint::Ready),
     route(Pattern::Exact("/metrics"), Methods::Get, "metrics", STATUS, Form::Plain, Endpoint::Metrics),
     route(Pattern::Segments("/pictures/", 2), Methods::Get, "pictures", READ, Form::Plain, Endpoint::Picture),
+    page(Pattern::Segments("/rounds/", 2), "page", Page::Poem),
+    page(Pattern::Segments("/rounds/", 1), "page", Page::Round),
+    page(Pattern::Exact("/search"), "search", Page::Search),
+    page(Pattern::Exact("/feed.xml"), "feed", Page::Feed),
+    page(Pattern::Exact("/robots.txt"), "page", Page::Robots),
+    route(Pattern::Segments("/assets/", 1), Methods::Get, "asset", None, Form::Plain, Endpoint::Asset),
+    route(Pattern::Exact("/favicon.ico"), Methods::Get, "asset", None, Form::Plain, Endpoint::Icon),
     route(Pattern::Exact("/v1/tools"), Methods::Get, "v1/tools", STATUS, Form::V1, Endpoint::V1List),
     route(
         Pattern::Exact("/v1/tools/search"),
@@ -180,6 +215,8 @@ pub(crate) static ROUTES: [Route; 17] = [
     missing(Pattern::Below("/v1"), "v1", STATUS, Form::V1),
     missing(Pattern::Below("/pictures"), "pictures", STATUS, Form::Plain),
     missing(Pattern::Below("/tools"), "tools", None, Form::Plain),
+    missing(Pattern::Below("/rounds"), "page", None, Form::Page),
+    missing(Pattern::Below("/assets"), "asset", None, Form::Plain),
     missing(Pattern::Any, "other", None, Form::Plain),
 ];
 
@@ -191,6 +228,12 @@ pub(crate) fn find(path: &str) -> (usize, &'static Route) {
         return (0, first);
     }
     ROUTES.iter().enumerate().find(|(_, route)| route.path.fits(path)).unwrap_or((ROUTES.len() - 1, last))
+}
+
+/// Returns the row that answers browsers at `/`, and its number.
+pub(crate) fn front() -> (usize, &'static Route) {
+    let [_, _, front, ..] = &ROUTES;
+    (FRONT, front)
 }
 
 /// Returns the row of paths that do not exist, and its number.
@@ -239,6 +282,13 @@ mod tests {
             "/pictures/a/1/2",
             "/tools/",
             "/health/",
+            "/rounds",
+            "/rounds/",
+            "/rounds/a/",
+            "/rounds/a/1/2",
+            "/assets",
+            "/assets/a/b",
+            "/search/",
             "",
         ] {
             assert_eq!(find(path).1.to, Endpoint::Missing, "{path}");
@@ -253,7 +303,7 @@ mod tests {
     #[test]
     fn health_and_redirects_are_open_and_what_shows_poems_is_for_readers() {
         assert!(
-            ["/", "/health", "/tools", "/tools/call", "/v1x", "/none"]
+            ["/", "/health", "/tools", "/tools/call", "/v1x", "/none", "/rounds/a", "/search", "/assets/a"]
                 .into_iter()
                 .all(|path| find(path).1.needs.is_none())
         );
@@ -274,9 +324,12 @@ mod tests {
                 Pattern::Below(root) => format!("{root}/x/x/x"),
                 Pattern::Any => "/x".to_owned(),
             };
-            assert_eq!(find(&path).0, at, "{path}");
-            assert!(std::ptr::eq(find(&path).1, route), "{path}");
+            let (found, row) = if at == FRONT { front() } else { find(&path) };
+            assert_eq!(found, at, "{path}");
+            assert!(std::ptr::eq(row, route), "{path}");
         }
+        assert_eq!(find("/").1.to, Endpoint::Health);
+        assert_eq!(front().1.to, Endpoint::Page(Page::Collection));
         assert_eq!(ROUTES[ROUTES.len() - 1].path, Pattern::Any);
     }
 }

@@ -36,7 +36,11 @@ impl App {
             self.tell_origins(parts, response.headers_mut());
         }
         if !self.tokens.is_empty() {
-            keep_private(x.scope, &mut response);
+            keep_private(&mut response);
+            // Where no token would help, none is asked for.
+            if x.scope != Scope::Read && route.needs.is_some() && response.status() == StatusCode::FORBIDDEN {
+                response.headers_mut().insert(WWW_AUTHENTICATE, OTHER_SCOPE);
+            }
         }
         let status = response.status().as_u16();
         let path = (route.to == Endpoint::Missing && status == 404).then(|| parts.uri.path());
@@ -66,17 +70,14 @@ fn has(reply: &Reply, name: &http::HeaderName) -> bool {
     reply.more.as_ref().is_some_and(|more| more.contains_key(name))
 }
 
-/// Where tokens are asked for, no shared cache may keep an answer, and who is refused learns what would be needed.
-fn keep_private(scope: Scope, response: &mut Response<Payload>) {
+/// Where tokens are asked for, no shared cache may keep an answer.
+fn keep_private(response: &mut Response<Payload>) {
     let public = response.headers().get(CACHE_CONTROL).and_then(|value| value.to_str().ok());
     if let Some(rest) = public.and_then(|value| value.strip_prefix("public"))
         && let Ok(private) = HeaderValue::from_str(&format!("private{rest}"))
     {
         response.headers_mut().insert(CACHE_CONTROL, private);
         response.headers_mut().append(VARY, HeaderValue::from_static("Authorization"));
-    }
-    if scope != Scope::Read && response.status() == StatusCode::FORBIDDEN {
-        response.headers_mut().insert(WWW_AUTHENTICATE, OTHER_SCOPE);
     }
 }
 

@@ -27,7 +27,7 @@ impl Token {
     ///
     /// # Errors
     ///
-    /// What was expected; nothing of what was given.
+    /// What was expected. What was given is not repeated.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (hash, scope) = text.split_once(':').unwrap_or((text, Scope::Read.as_str()));
         let scope = [Scope::Read, Scope::Status].into_iter().find(|known| known.as_str() == scope.trim());

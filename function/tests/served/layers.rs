@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-const LAYERS: [&str; 18] = [
+const LAYERS: [&str; 19] = [
     "deadline",  // time limits that cost nothing where there is nothing to wait for
     "text",      // an answer as it is written
     "observe",   // the log, and a request's facts in it
     "served",    // the archive and what can be found in it; nothing of a protocol
     "fault",     // kinds of failure: sentence, status and code in one table
     "desk",      // places, time limits, the fence
+    "gateway",   // what stands in the place of an archive, where other servers answer
     "exchange",  // what every request carries; nothing of HTTP
     "entries",   // an entry as readers see it
     "tools",     // the registry, one file per tool

@@ -51,14 +51,14 @@ pub struct BuildRequest {
     pub drafts: bool,
     /// How pictures are treated.
     pub settings: Settings,
-    /// Where renditions are kept from one build to the next; nowhere if there is none.
+    /// Where renditions are kept from one build to the next; `None` keeps no cache.
     pub cache_dir: Option<PathBuf>,
     /// Number of worker threads.
     pub threads: NonZeroUsize,
 }
 
 impl BuildRequest {
-    /// Makes a request with everything else at its default: strict about nothing, cache in the platform's place.
+    /// Makes a request with defaults for everything else: not strict, the platform's cache directory.
     #[must_use]
     pub fn new(wakashu_dir: PathBuf, output: Output) -> Self {
         Self {

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::Status;
 use super::build::default_threads;
+use crate::begun::{self, Alone};
 use crate::cli::{CheckArguments, Format};
 use crate::picture::Settings;
 use crate::problem::{Problem, Tally, printable_path};
@@ -102,6 +103,13 @@ pub fn run(arguments: &CheckArguments, report: Report) -> anyhow::Result<Status>
     request.settings.max_pixels = arguments.max_pixels.unwrap_or(request.settings.max_pixels);
     request.threads = arguments.threads.unwrap_or(request.threads);
 
+    let _alone = if arguments.fix && !arguments.dry_run {
+        let alone = if arguments.target.is_dir() { Some(Alone::with(&arguments.target)?) } else { None };
+        begun::settle(&arguments.target, &report)?;
+        alone
+    } else {
+        None
+    };
     let mut outcome = check(&arguments.target, &request, &report)?;
     if arguments.fix {
         anyhow::ensure!(

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use anyhow::Context as _;
 use wakashu_archive::ContentHash;
 use wakashu_function::{ArchiveState, Config, app as server, door};
 use wakashu_storage::{
@@ -34,12 +35,6 @@ pub fn run(arguments: &PreviewArguments, report: Report) -> anyhow::Result<Statu
         store: Folder::new(&store),
         report: report.clone(),
     };
-    let runtime = runtime()?;
-    let seen = fingerprint(&arguments.wakashu_dir);
-    let published = runtime.block_on(preview.build_and_publish())?;
-    if published == Built::Nothing && !arguments.watch {
-        return Ok(Status::Findings);
-    }
     let given = |name: &str| match name {
         // Not the one of the environment: the store of this preview.
         "WAKASHU_ARCHIVE" => Some(String::new()),
@@ -48,12 +43,23 @@ pub fn run(arguments: &PreviewArguments, report: Report) -> anyhow::Result<Statu
     };
     let mut config = Config::read(given, std::env::vars_os())?;
     config.archive = Some(Location::folder(store));
+    look_at_port(&config, &report)?;
+    let runtime = runtime()?;
+    let seen = fingerprint(&arguments.wakashu_dir);
+    let published = runtime.block_on(preview.build_and_publish())?;
+    if published == Built::Nothing && !arguments.watch {
+        return Ok(Status::Findings);
+    }
     runtime.block_on(async {
         let running = server::Server::start(&config).await?;
         // The program that reads the address may stop the server at once.
         let stop = door::local::stop_requested();
-        report.data(&format!("{}\n", running.url()))?;
         let asks_for_tokens = !config.tokens.is_empty();
+        let (page, mcp) = addresses(&running.url());
+        report.data(&format!("{page}\n{mcp}\n"))?;
+        if arguments.open && !open(page) {
+            report.remark(&talk::not_opened(page));
+        }
         server::write_connection_help(&mut std::io::stderr(), &running.url(), asks_for_tokens, None)?;
         let watching = arguments.watch.then(|| tokio::spawn(preview.watch(seen, running.state())));
         running.serve(stop).await;
@@ -62,6 +68,37 @@ pub fn run(arguments: &PreviewArguments, report: Report) -> anyhow::Result<Statu
         }
         Ok(Status::Fine)
     })
+}
+
+/// Returns the address of the first page, and that of the MCP endpoint.
+fn addresses(mcp: &str) -> (&str, &str) {
+    (mcp.strip_suffix("mcp").unwrap_or(mcp), mcp)
+}
+
+/// Shows a page in the person's browser; tells whether that could be asked for.
+fn open(page: &str) -> bool {
+    let (program, before): (&str, &[&str]) = if cfg!(windows) {
+        ("cmd", &["/C", "start", ""])
+    } else if cfg!(target_os = "macos") {
+        ("open", &[])
+    } else {
+        ("xdg-open", &[])
+    };
+    let mut command = std::process::Command::new(program);
+    command.args(before).arg(page);
+    let quiet = std::process::Stdio::null;
+    command.stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn().is_ok()
+}
+
+/// Says that the port is taken before minutes are spent on building.
+fn look_at_port(config: &Config, report: &Report) -> anyhow::Result<()> {
+    let listening = std::net::TcpListener::bind((config.host.as_str(), config.port));
+    if let Err(error) = &listening
+        && error.kind() == std::io::ErrorKind::AddrInUse
+    {
+        anyhow::bail!("{}", talk::port_taken(config.port).said(report.language()));
+    }
+    listening.map(drop).with_context(|| format!("could not listen on `{}:{}`", config.host, config.port))
 }
 
 /// What building the collection came to.

@@ -10,9 +10,11 @@ use wakashu_storage::{
 
 use crate::cli::PublishArguments;
 use crate::cmd::{Status, open_store, runtime};
-use crate::problem::{Problem, Tally, printable_path};
+use crate::problem::{Problem, Tally, printable, printable_path};
 use crate::report::{self, Report};
 use crate::source::{self, Prepared};
+use crate::words::talk::Figure;
+use crate::words::{Remark, versions};
 
 /// What `--json` prints. When problems stopped it, nothing is switched and the other fields are empty.
 #[derive(Debug, Default, Serialize)]
@@ -47,6 +49,7 @@ pub fn run(arguments: &PublishArguments, report: Report) -> anyhow::Result<Statu
     let options = PublishOptions {
         keep: arguments.keep,
         dry_run: arguments.dry_run,
+        note: arguments.note.clone(),
         ..PublishOptions::at(SystemTime::now())
     };
     let bar = Mutex::new((report.progress("bytes", usize::try_from(file.length()).unwrap_or(usize::MAX)), 0));
@@ -61,7 +64,7 @@ pub fn run(arguments: &PublishArguments, report: Report) -> anyhow::Result<Statu
         Ok::<_, anyhow::Error>(publish_file(storage.as_ref(), file, &options, &progress).await?)
     })?;
     drop(progress);
-    describe(&outcome, arguments.dry_run, &report);
+    describe(&outcome, arguments.dry_run, arguments.note.as_deref(), &report);
     if arguments.json {
         report.json(&Published {
             switched: outcome.switched,
@@ -102,24 +105,32 @@ fn word(write: ArchiveWrite) -> &'static str {
     }
 }
 
-fn describe(outcome: &PublishOutcome, dry_run: bool, report: &Report) {
-    let done = if dry_run { "would be " } else { "" };
-    let mut figures = vec![
-        ("archive", format!("{done}{}, {}", word(outcome.archive), report::bytes(outcome.current.bytes))),
-        ("serves", outcome.current.digest.to_string()),
-    ];
+fn describe(outcome: &PublishOutcome, dry_run: bool, note: Option<&str>, report: &Report) {
+    let said = |remark: Remark| remark.said(report.language()).to_owned();
+    let archive = versions::archive(outcome.archive, &report::bytes(outcome.current.bytes), dry_run);
+    let mut figures =
+        vec![(Figure::Archive, said(archive)), (Figure::Serves, outcome.current.digest.to_string())];
     match (&outcome.previous, outcome.switched) {
-        (_, false) => figures.push(("pointer", "unchanged: these inputs are already served".to_owned())),
-        (None, true) => figures.push(("pointer", format!("{done}written, the first version here"))),
-        (Some(previous), true) => figures.push(("before", previous.digest.to_string())),
+        (_, false) => figures.push((Figure::Pointer, said(versions::pointer_unchanged()))),
+        (None, true) => figures.push((Figure::Pointer, said(versions::pointer_first(dry_run)))),
+        (Some(previous), true) => figures.push((Figure::Before, previous.digest.to_string())),
+    }
+    if outcome.switched {
+        figures.push((Figure::Changes, said(versions::changes(outcome.current.changes.as_ref()))));
+        if let Some(note) = &outcome.current.note {
+            figures.push((Figure::Note, printable(note).into_owned()));
+        }
     }
     if !outcome.pruned.is_empty() {
         let bytes = outcome.pruned.iter().map(|object: &ObjectInfo| object.bytes).sum();
-        let count = outcome.pruned.len();
-        figures.push(("pruned", format!("{done}removed: {count} old archives, {}", report::bytes(bytes))));
+        let pruned = versions::pruned(outcome.pruned.len(), &report::bytes(bytes), dry_run);
+        figures.push((Figure::Pruned, said(pruned)));
     }
-    report.summary(&figures);
+    report.figures(figures);
+    if note.is_some() && !outcome.switched {
+        report.remark(&versions::note_not_kept());
+    }
     if let Some(problem) = &outcome.prune_problem {
-        report.note(&format!("published, but old archives could not be removed: {problem}"));
+        report.remark(&versions::not_pruned(&problem.to_string()));
     }
 }

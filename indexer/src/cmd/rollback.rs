@@ -6,6 +6,7 @@ use crate::cli::RollbackArguments;
 use crate::cmd::{Status, open_store, runtime};
 use crate::report::Report;
 use crate::words::talk::Figure;
+use crate::words::versions;
 
 /// Runs the verb.
 pub fn run(arguments: &RollbackArguments, report: &Report) -> anyhow::Result<Status> {
@@ -20,6 +21,12 @@ pub fn run(arguments: &RollbackArguments, report: &Report) -> anyhow::Result<Sta
         (Figure::Serves, outcome.current.digest.to_string()),
         (Figure::Before, outcome.previous.digest.to_string()),
     ]);
+    for version in &outcome.taken_back {
+        report.remark(&versions::taken_back(&versions::changes(version.changes.as_ref())));
+        if let Some(note) = &version.note {
+            report.note(&format!("  {}", versions::note(note).said(report.language())));
+        }
+    }
     report.data(&format!("{}\n", outcome.current.digest))?;
     Ok(Status::Fine)
 }

@@ -5,7 +5,7 @@ use super::reader::Reader;
 
 const ORIENTATION_TAG: u16 = 0x0112;
 
-/// Returns the orientation an EXIF block states; upright when it states none or is broken.
+/// Returns the orientation an EXIF block states; upright if there is no orientation or the block is broken.
 ///
 /// Accepts the block with and without the `Exif\0\0` lead that JPEG uses and some WebP writers copy.
 pub(crate) fn orientation(exif: &[u8]) -> Orientation {

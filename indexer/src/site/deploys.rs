@@ -198,6 +198,8 @@ mod tests {
             bytes: 1,
             built_from: ContentHash([number; 32]),
             published_at: "2026-01-01T00:00:00Z".parse().unwrap(),
+            changes: None,
+            note: None,
         };
         let deploy = |number| Deploy { version: version(number), files: Vec::new() };
         let mut deploys = Deploys::default();

@@ -127,12 +127,23 @@ impl SiteFolder {
             noted.files.insert(name.to_owned(), None);
         }
         if count > 0 {
+            self.leave_no_trace();
             return Err(SiteError::Foreign { folder: printable_path(&self.root), count, names: foreign });
         }
         for name in self.before.files.keys() {
             noted.files.entry(name.clone()).or_insert(None);
         }
         self.write_list(&noted)
+    }
+
+    /// Removes what opening a folder of others has put there.
+    fn leave_no_trace(&self) {
+        let state = self.root.join(STATE);
+        if !self.dry_run && self.before.files.is_empty() {
+            let _ = fs::remove_file(state.join(LOCK));
+            let _ = fs::remove_dir(state.join(STAGED));
+            let _ = fs::remove_dir(&state);
+        }
     }
 
     /// Puts a file whose content is at hand.
@@ -193,10 +204,7 @@ impl SiteFolder {
         let stale: Vec<String> =
             self.before.files.keys().filter(|path| !self.after.contains_key(*path)).cloned().collect();
         for path in stale {
-            if self.look(&path) == Look::Nothing {
-                continue;
-            }
-            self.counts.removed += 1;
+            self.counts.removed += usize::from(self.look(&path) != Look::Nothing);
             if self.dry_run {
                 continue;
             }

@@ -1,7 +1,7 @@
 //! The pages of a site, in the order they are written in: what others lead to comes first, the front page last.
 
 use wakashu_archive::{ArchivedChunk, PageView};
-use wakashu_pages::{Address, Notice, Outcome, chunks_of_page, pages_of_round};
+use wakashu_pages::{Address, Notice, chunks_of_page, pages_of_round};
 
 use super::Site;
 use super::error::SiteError;
@@ -67,7 +67,7 @@ impl Page {
         let (renderer, collection) = (site.renderer(), &site.collection);
         let rounds = &site.source.archive.root().rounds;
         let document = match self.what {
-            What::Search => renderer.search("", &Outcome::NotAsked),
+            What::Search => renderer.lookup(&site.lookup),
             What::Poem { round, chunk, rank } => {
                 let found = rounds.get(round).and_then(|round| Some((round, round.chunks.get(chunk)?)));
                 let Some((round, chunk)) = found else { return Ok(String::new()) };
@@ -81,7 +81,7 @@ impl Page {
             }
             What::Feed => renderer.feed(&site.published_at.to_string()),
             What::NotFound => Notice::NotFound.page(site.place, Some(collection)),
-            What::Robots => renderer.robots(),
+            What::Robots => renderer.place.robots(),
             What::NoJekyll => return Ok(String::new()),
             What::Collection { page } => {
                 let shown = collection.rounds_on(page);

@@ -11,8 +11,9 @@ use wakashu_archive::{round_number, title_key};
 use super::names::{self, COLLECTION_FILE};
 use super::no_entries::{self, Suspicion};
 use super::{Collection, DEFAULT_TITLE, EntryPlan, RoundPlan, Walk};
+use crate::begun;
 use crate::problem::{Problem, printable_path};
-use crate::words::{collection as words, names as names_words, periods};
+use crate::words::{collection as words, curating, names as names_words, periods};
 
 impl Walk<'_> {
     /// Puts everything in reading order and looks for what only shows when all is seen.
@@ -47,6 +48,13 @@ impl Walk<'_> {
             settle_round(round, &mut problems);
         }
         self.assign_periods(&mut problems);
+        for round in &self.being_moved {
+            problems.retain(|problem| !problem.is_inside(round));
+            problems.push(Problem::error(round.join(begun::JOURNAL), curating::adding_begun()));
+        }
+        if begun::is_new_begun(self.root) {
+            problems.push(Problem::warning("", curating::new_begun()));
+        }
         Collection {
             root: self.root.to_owned(),
             handle: self.handle,

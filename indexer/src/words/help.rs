@@ -30,20 +30,54 @@ const AFTER_CHECK: &str = "\
   wakashu-indexer check wakashu_dir --deep --strict
   wakashu-indexer check out/<digest>.wakashu";
 
-/// Returns the command with the help of `check` in a language.
+const NEW: &str = "和歌集を、自分のリポジトリとして始めます";
+
+const AFTER_NEW: &str = "\
+フォルダーに、見本が一首入った和歌集、エディターのための設定、GitHub のワークフロー、使い方の README を置きます。
+空のフォルダーか、まだないフォルダーを指定してください（.git だけがあるフォルダーは使えます）。
+
+例：
+  wakashu-indexer new 私の和歌集
+  wakashu-indexer new poems --title 春の和歌集 --action OWNER/NAME@REF";
+
+const ADD: &str = "歌を一首、回に加えます";
+
+const AFTER_ADD: &str = "\
+順位は、最後の歌の次になります。--rank で途中に入れると、後ろの歌の順位が、空きのあるところまで一つずつ下がり、
+歌のページの住所も変わります。--dry-run で、何が変わるかを先に見られます。
+足りないものは、端末ならその場でたずねます。途中で止まっても、歌も画像もなくなりません。
+次に add か check --fix を使うと、続きを済ませるか、元に戻します。
+
+例：
+  wakashu-indexer add wakashu_dir 第2回 --account @花子 --picture IMG_0042.HEIC --poem -
+      歌を標準入力から読みます
+  wakashu-indexer add wakashu_dir 2 --rank 3 --dry-run --account @花子 --picture a.png --poem 歌";
+
+/// The verbs that are explained in Japanese: name, what it does, what is said after its arguments.
+const VERBS: [(&str, &str, &str); 3] =
+    [("new", NEW, AFTER_NEW), ("add", ADD, AFTER_ADD), ("check", CHECK, AFTER_CHECK)];
+
+/// Returns the command with the help of the curator's verbs in a language.
 pub(crate) fn translated(command: Command, language: Language) -> Command {
-    match language {
-        Language::English => command,
-        Language::Japanese => command.mut_args(in_japanese).mut_subcommand("check", |check| {
+    if language == Language::English {
+        return command;
+    }
+    VERBS.into_iter().fold(command.mut_args(in_japanese), |command, (name, about, after)| {
+        command.mut_subcommand(name, |verb| {
             // Its own flag for help, because the one clap adds speaks English.
             let help = Arg::new("help").short('h').long("help").action(ArgAction::Help);
-            let check = check
+            let verb = verb
                 .disable_help_flag(true)
                 .disable_version_flag(true)
                 .arg(help.help("この説明を表示します"));
-            check.about(CHECK).after_help(AFTER_CHECK).help_template(TEMPLATE).mut_args(in_japanese)
-        }),
-    }
+            let of_verb = |argument: Arg| match (name, argument.get_id().as_str()) {
+                ("add", "wakashu_dir") => argument.help("和歌集のフォルダー"),
+                ("add", "dry_run") => argument.help("何をするかを表示するだけで、何もしません"),
+                _ => in_japanese(argument),
+            };
+            verb.about(about).after_help(after).help_template(TEMPLATE).mut_args(of_verb)
+        })
+    })
 }
 
 /// Gives an argument its help. Those of other verbs keep theirs.
@@ -57,6 +91,18 @@ fn in_japanese(argument: Arg) -> Arg {
 fn help_of(argument: &str) -> Option<&'static str> {
     Some(match argument {
         "target" => "和歌集のフォルダー、またはアーカイブ",
+        "dir" => "和歌集を置くフォルダー",
+        "title" => "和歌集の題（ふだんはフォルダーの名前）",
+        "action" => "ワークフローで使うアクションの住所（ふだんはこのプログラムのもの。公開されていれば）",
+        "round" => "回の名前か番号。まだない回なら、新しく始めます",
+        "account" => "投稿した人のアカウント名（@名前）",
+        "picture" => "画像のファイル（png、jpg、webp、gif、heic）",
+        "name" => "フォルダーに付ける名前（ふだんはアカウント名から）",
+        "poem" => "歌。- と書くと、標準入力から読みます",
+        "yomi" => "歌のよみがな",
+        "honka" => "本歌のリンク。いくつでも付けられます",
+        "prompt" => "画像を作ったときのプロンプト",
+        "rank" => "順位（ふだんは最後の歌の次）",
         "strict" => "警告もエラーとして扱います",
         "format" => "結果の形：text（人が読む形）、json、github（GitHub の画面に表示する形）",
         "json" => "結果を JSON で出力します（--format json と同じ）",
@@ -83,21 +129,25 @@ mod tests {
     use crate::cli::Cli;
 
     #[test]
-    fn every_argument_of_check_is_explained_in_japanese() {
+    fn every_argument_of_the_curators_verbs_is_explained_in_japanese() {
         let mut command = translated(Cli::command(), Language::Japanese);
         command.build();
-        let check = command.find_subcommand_mut("check").unwrap();
-        for argument in check.get_arguments() {
-            let help = argument.get_help().unwrap().to_string();
-            assert!(
-                help.chars().any(|letter| ('ぁ'..='ヿ').contains(&letter)),
-                "{}: {help}",
-                argument.get_id()
-            );
-        }
-        let help = check.render_help().to_string();
-        for english in ["Usage", "Options", "Arguments", "possible values", "default", "Print", "Examples"] {
-            assert!(!help.contains(english), "{english}: {help}");
+        for (name, ..) in VERBS {
+            let verb = command.find_subcommand_mut(name).unwrap();
+            for argument in verb.get_arguments() {
+                let help = argument.get_help().unwrap().to_string();
+                assert!(
+                    help.chars().any(|letter| ('ぁ'..='ヿ').contains(&letter)),
+                    "{}: {help}",
+                    argument.get_id()
+                );
+            }
+            let help = verb.render_help().to_string();
+            for english in
+                ["Usage", "Options", "Arguments", "possible values", "default", "Print", "Examples"]
+            {
+                assert!(!help.contains(english), "{english}: {help}");
+            }
         }
     }
 

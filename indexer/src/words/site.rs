@@ -74,6 +74,18 @@ pub(crate) fn nothing_before(place: &str) -> Remark {
     )
 }
 
+
+pub(crate) fn poems_in_book(rounds: usize, poems: usize, pictures: usize) -> Remark {
+    Remark::new(
+        format!("{rounds} rounds, {poems} poems, {pictures} pictures"),
+        format!("{rounds} 回、{poems} 首、画像 {pictures} 枚"),
+    )
+}
+
+pub(crate) fn book() -> Remark {
+    Remark::new("book", "歌集")
+}
+
 /// What may be done when a verb could not run.
 pub(crate) mod failure {
     use super::{Display, Remark};

@@ -196,9 +196,17 @@ pub(crate) enum Figure {
     Archive,
     Serves,
     Before,
+    Changes,
+    Note,
+    Pointer,
+    Pruned,
 }
 
 impl Figure {
+    fn remark(self) -> Remark {
+        Remark::new(self.label(Language::English), self.label(Language::Japanese))
+    }
+
     pub(crate) fn label(self, language: Language) -> &'static str {
         let (en, ja) = match self {
             Self::Rounds => ("rounds", "回"),
@@ -215,6 +223,10 @@ impl Figure {
             Self::Archive => ("archive", "アーカイブ"),
             Self::Serves => ("serves", "公開する版"),
             Self::Before => ("before", "前の版"),
+            Self::Changes => ("changes", "変わったこと"),
+            Self::Note => ("note", "メモ"),
+            Self::Pointer => ("pointer", "版の記録"),
+            Self::Pruned => ("pruned", "片付け"),
         };
         match language {
             Language::English => en,
@@ -224,8 +236,11 @@ impl Figure {
 }
 
 pub(crate) fn serves() -> Remark {
-    let said = |language| Figure::Serves.label(language);
-    Remark::new(said(Language::English), said(Language::Japanese))
+    Figure::Serves.remark()
+}
+
+pub(crate) fn written() -> Remark {
+    Figure::Out.remark()
 }
 
 pub(crate) fn bytes_in_files(bytes: &str, count: u64) -> Remark {
@@ -236,6 +251,13 @@ pub(crate) fn renditions(cached: usize, made: usize) -> Remark {
     Remark::new(
         format!("{cached} from the cache, {made} made"),
         format!("前回のものを使う {cached} 枚、新しく作る {made} 枚"),
+    )
+}
+
+pub(crate) fn not_opened(page: &str) -> Remark {
+    Remark::new(
+        format!("no browser could be started; open {page} yourself"),
+        format!("ブラウザーを開けませんでした。{page} を開いてください。"),
     )
 }
 
@@ -258,6 +280,17 @@ pub(crate) fn serving_before() -> Remark {
     Remark::new("still serving the version before", "前の版を見せたままです。")
 }
 
+pub(crate) fn port_taken(port: u16) -> Remark {
+    Remark::new(
+        format!(
+            "port {port} is taken, perhaps by another preview; choose another with --port, or any with --port 0"
+        ),
+        format!(
+            "ポート {port} はほかのプログラム（別の preview など）が使っています。--port で別の番号を指定するか、--port 0 を付けてください。"
+        ),
+    )
+}
+
 /// What may be done when the program could not run.
 pub(crate) mod failure {
     use super::super::Remark;
@@ -271,8 +304,8 @@ pub(crate) mod failure {
 
     pub(crate) fn digest() -> Remark {
         Remark::new(
-            "`wakashu-indexer history` lists the versions with their digests",
-            "wakashu-indexer history で、版と要約値の一覧が見られます。",
+            "`wakashu history` lists the versions with their digests",
+            "wakashu history で、版と要約値の一覧が見られます。",
         )
     }
 

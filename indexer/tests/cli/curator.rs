@@ -210,12 +210,14 @@ fn a_killed_fix_loses_nothing() {
 }
 
 #[test]
-fn help_of_check_is_in_the_curators_language() {
+fn help_of_new_add_and_check_is_in_the_curators_language() {
     let place = Place::new();
-    let run = place.run(["check", "--help", "--language", "ja"]);
     let mut settings = insta::Settings::clone_current();
     settings.set_prepend_module_to_snapshot(false);
-    settings.bind(|| insta::assert_snapshot!("help_check_ja", run.stdout));
+    for verb in ["new", "add", "check"] {
+        let run = place.run([verb, "--help", "--language", "ja"]);
+        settings.bind(|| insta::assert_snapshot!(format!("help_{verb}_ja"), run.stdout));
+    }
     let run = place.run(["check", "--help"]);
     assert!(run.stdout.contains("Usage:") && run.stdout.contains("Examples:"), "{}", run.stdout);
 }

@@ -24,8 +24,11 @@ impl Preview {
         std::thread::spawn(move || {
             stderr.lines().map_while(Result::ok).for_each(|line| drop(sender.send(line)));
         });
-        let mut url = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        let (mut page, mut url) = (String::new(), String::new());
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut page).unwrap();
+        stdout.read_line(&mut url).unwrap();
+        assert!(url.is_empty() || url.trim_end().strip_suffix("mcp") == Some(page.trim_end()), "{page}{url}");
         let address = url.trim_end().strip_prefix("http://").and_then(|rest| rest.strip_suffix("/mcp"));
         let address = address.unwrap_or_else(|| panic!("{url:?}: {:#?}", told.iter().collect::<Vec<_>>()));
         Self { child, address: address.to_owned(), told }

@@ -445,6 +445,24 @@ fn what_strict_readers_refuse_is_not_passed_on() {
     }
 }
 
+/// libwebp refuses such files, and browsers with it; our decoder looks away.
+#[test]
+fn a_webp_of_no_known_kind_is_refused_in_words() {
+    let source = fixture("webp-lossy.webp");
+    let head = find(&source, b"VP8 ") + 8;
+    assert!(render(&source, &originals()).is_ok());
+    let [first, second, third]: [u8; 3] = source[head..head + 3].try_into().unwrap();
+    let unknown = [first & 0b1111_0001 | 0b1100, second, third];
+    let hidden = [first & 0b1110_1111, second, third];
+    for (what, bytes) in
+        [("version 6", unknown), ("hidden", hidden), ("a first part too long", [first, 255, 255])]
+    {
+        let file = [&source[..head], &bytes, &source[head + 3..]].concat();
+        let problem = render(&file, &originals()).unwrap_err().to_string();
+        assert!(problem.contains("no known kind, or not to be shown"), "{what}: {problem}");
+    }
+}
+
 #[test]
 fn reasons_are_in_words() {
     let source = fixture("jpeg-420.jpg");

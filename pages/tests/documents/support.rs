@@ -170,7 +170,7 @@ impl Site {
         documents
             .push((Address::NotFound.file(), Notice::NotFound.page(renderer.place, Some(&self.collection))));
         documents.push((Address::Feed.file(), renderer.feed("2026-01-01T00:00:00Z")));
-        documents.push((Address::Robots.file(), renderer.robots()));
+        documents.push((Address::Robots.file(), renderer.place.robots()));
         documents
     }
 

@@ -164,8 +164,7 @@ impl Outside {
         way: |address| address,
         roots: || {
             let mut roots = RootCertStore::empty();
-            // One that cannot be read is as good as one that is not there: whoever needs it is told that the issuer
-            // is unknown.
+            // Certificates that cannot be read are left out. A host that needs one of them is refused: unknown issuer.
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             roots
         },

@@ -12,7 +12,7 @@ use crate::web_address::WebAddress;
 /// What to do about a host that changes what it passes on.
 pub(super) const SERVE_AS_THEY_ARE: &str = "have the host or CDN serve `.wakashu` and `.json` files as they are, without compression, or use another host, a bucket or a folder";
 
-/// An attempt that came to nothing.
+/// An attempt that failed.
 #[derive(Debug)]
 pub(super) enum Failed {
     /// The next one may do better.
@@ -69,7 +69,7 @@ impl Subject<'_> {
         }
     }
 
-    /// Says what an answer means that brings nothing.
+    /// Says what an answer without content means.
     pub(super) fn refused(self, status: StatusCode) -> Failed {
         let object = self.object();
         let said = || Cause::from(format!("the host answered {status}"));

@@ -1,6 +1,6 @@
 """Turns the figures into docs/benchmarks.md and its charts."""
 
-from . import chart, cold, instructions, warm
+from . import chart, cold, instructions, pages, warm
 
 PEER_TITLES = {
     "node-original": "Node, Express, official SDK, files read per call",
@@ -74,6 +74,16 @@ def warm_section(figures):
              number(row["ours"]["anonymous_kib"] * 1024 / 1e6)] for row in figures["peers"]]
     text += table(["peer", "case", "answer", "req/s", "p50 ms", "p99 ms", "CPU µs", "× floor", "MB"], rows)
     return text + "".join(f"\n{note}.\n" for note in figures["notes"])
+
+
+def pages_section(figures):
+    text = ("What browsers are sent, made anew for each request: 10 clients, one core, without a picture. The 304 is for a reader who has the "
+            "page already; its floor sends nothing either.\n\n")
+    return text + table(
+        ["page", "answer", "req/s", "p50 ms", "p99 ms", "CPU µs", "floor CPU µs", "× floor"],
+        [[pages.TITLES[row["case"]], size(row["answer_bytes"]), number(row["ours"]["requests_per_second"], 0),
+          number(row["ours"]["p50_us"] / 1e3, 3), number(row["ours"]["p99_us"] / 1e3, 3), number(row["ours"]["cpu_us"]),
+          number(row["floor"]["cpu_us"]), spread(row["ours"])] for row in figures["rows"]])
 
 
 def warm_chart(figures):
@@ -198,6 +208,14 @@ def indexer_section(figures):
     return text
 
 
+def export_section(figures):
+    titles = {"export": "writing the folder", "copy": "`cp -r` of it, and `sync`", "again": "again with nothing changed"}
+    return (f"{figures['entries']:,} entries with three renditions each: {figures['files']:,} files, {size(figures['bytes'])}.\n\n"
+            + table(["", "s", "CPU s", "peak MiB"],
+                    [[titles[what], number(row["seconds"], 2), number(row["cpu_seconds"], 2), number(row["peak_mib"], 0)]
+                     for what, row in figures["rows"].items()]))
+
+
 def instructions_section(figures):
     return ("Counted by callgrind inside one process, from making the request to the last frame of the body; no sockets.\n\n"
             + table(["answer", "instructions"],
@@ -236,6 +254,7 @@ def load_chart(figures):
 # Part, heading, section, chart.
 SECTIONS = [
     ("warm", "Warm answers", warm_section, warm_chart),
+    ("pages", "Pages", pages_section, None),
     ("load", "Load", load_section, load_chart),
     ("scale", "Scale", scale_section, scale_chart),
     ("start", "Start of the server", start_section, None),
@@ -243,6 +262,7 @@ SECTIONS = [
     ("cold", "Start on Lambda", cold_section, cold_chart),
     ("bucket", "First answer from a bucket", bucket_section, None),
     ("indexer", "Indexer", indexer_section, None),
+    ("export", "The exported folder", export_section, None),
     ("instructions", "Instructions", instructions_section, None),
 ]
 

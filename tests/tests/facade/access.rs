@@ -29,6 +29,7 @@ fn tokens_open_what_their_scope_covers() {
         (HttpRequest::new("GET", "/"), [200, 200, 200]),
         (HttpRequest::new("GET", "/tools"), [308, 308, 308]),
         (HttpRequest::new("GET", "/nowhere"), [404, 404, 404]),
+        (HttpRequest::new("GET", "/assets/none"), [404, 404, 404]),
         (HttpRequest::new("GET", "/v1/tools"), [401, 200, 200]),
         (HttpRequest::new("GET", "/v1/tools/get_poem"), [401, 200, 200]),
         (HttpRequest::new("GET", "/v1/openapi.json"), [401, 200, 200]),
@@ -147,10 +148,8 @@ fn pages_of_configured_origins_may_read_the_answers() {
         let reply = server.send(&plain.clone().header("Origin", PAGE));
         assert_eq!(reply.header("access-control-allow-origin"), Some(PAGE));
         let reply = server.send(&plain);
-        assert_eq!(
-            (reply.header("access-control-allow-origin"), reply.header("vary")),
-            (None, Some("Origin"))
-        );
+        let varies = reply.headers.iter().any(|(name, value)| name == "vary" && value == "Origin");
+        assert_eq!((reply.header("access-control-allow-origin"), varies), (None, true));
     }
     let refused = server.send(&HttpRequest::new("GET", "/v1/tools").header("Origin", PAGE));
     assert_eq!((refused.status, refused.header("access-control-allow-origin")), (401, Some(PAGE)));

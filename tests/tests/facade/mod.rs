@@ -11,6 +11,7 @@ mod access;
 mod docs;
 mod errors;
 mod execution;
+mod pages;
 mod shapes;
 mod view;
 mod walk;

@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
-use wakashu_tests::repository;
+use wakashu_tests::{program, repository};
 
 /// Returns what `cargo tree` lists for a selection, each line once.
 fn tree(options: &[&str]) -> BTreeSet<String> {
@@ -38,4 +39,39 @@ fn whichever_member_is_tested_no_dependency_is_built_again() {
              any tests depend on: {others:#?}"
         );
     }
+}
+
+/// Collects the variables of ours that a folder's files name.
+fn variables(folder: &Path, found: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_foreign = [".git", ".tools", "target", "node_modules", "corpus"].contains(&name);
+        if path.is_dir() && !is_foreign {
+            variables(&path, found);
+        } else if let Ok(text) = std::fs::read_to_string(&path) {
+            let is_of_name =
+                |letter: char| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_';
+            for rest in text.split("WAKASHU_").skip(1) {
+                let end = rest.find(|letter| !is_of_name(letter)).unwrap_or(rest.len());
+                if end > 0 {
+                    found.insert(format!("WAKASHU_{}", &rest[..end]));
+                }
+            }
+        }
+    }
+}
+
+/// The server refuses variables it does not know; one that another program or a script of ours reads must not stop it.
+#[test]
+fn no_variable_of_ours_stops_the_server() {
+    let mut names = BTreeSet::new();
+    variables(repository(), &mut names);
+    for misspelt in ["WAKASHU_TOKEN_SHA256", "WAKASHU_ALOWED_HOSTS"] {
+        assert!(names.remove(misspelt), "{misspelt} is misspelt on purpose in the tests of the settings");
+    }
+    assert!(names.len() > 30, "{names:?}");
+    let mut command = Command::new(program("wakashu-function"));
+    let output = command.arg("config").envs(names.iter().map(|name| (name, ""))).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -1,6 +1,8 @@
 //! `wakashu` as people and workflows use it: `smoke`, `ask`, `gateway`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod ask;
+mod gateway;
 mod smoke;
 
 use std::process::{Command, Output};

@@ -203,7 +203,7 @@ fn a_file_replaced_by_another_archive_is_served_whole_or_not_at_all() {
                 fs::write(&world.path, &world.forged).unwrap();
             }
             match place {
-                // Whoever may write the file decides what is served.
+                // A writer of the file decides what is served.
                 Place::File => {
                     wait_until("the other archive is served", || {
                         world.ask_for_everything();
@@ -212,7 +212,7 @@ fn a_file_replaced_by_another_archive_is_served_whole_or_not_at_all() {
                     assert!(world.ask_for_everything().iter().all(|mark| *mark == 1));
                     assert_eq!(status(&world.server)["stale"], false);
                 }
-                // Whoever may write the pointer does. The file's old content is read on, if it is still there.
+                // A writer of the pointer decides what is served. The file's old content is read on, if it is still there.
                 Place::Folder if renamed => {
                     wait_until("it is noticed", || {
                         assert!(!world.ask_for_everything().contains(&1), "a forged answer");

@@ -20,5 +20,5 @@ mod load;
 mod local;
 mod outage;
 mod refresh;
-mod store;
-mod web;
+pub(crate) mod store;
+pub(crate) mod web;

@@ -159,11 +159,11 @@ fn a_host_must_prove_who_it_is() {
 }
 
 /// A real host: nginx, of which nothing is expected but that it serves files.
-struct Nginx(Child);
+pub(crate) struct Nginx(Child);
 
 impl Nginx {
     /// Serves a folder; returns `None` if this machine has no nginx.
-    fn start(files: &Path, root: &Path, port: u16) -> Option<Self> {
+    pub(crate) fn start(files: &Path, root: &Path, port: u16) -> Option<Self> {
         let search = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin";
         let nginx =
             std::env::split_paths(&search).map(|folder| folder.join("nginx")).find(|path| path.exists())?;

@@ -167,7 +167,7 @@ impl Envelope {
 fn is_text(headers: &HeaderMap) -> bool {
     let media_type = headers.get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
     let essence = media_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-    essence.starts_with(b"text/") || essence == b"application/json"
+    essence.starts_with(b"text/") || essence.ends_with(b"+xml") || essence == b"application/json"
 }
 
 /// A body on its way into the envelope.
@@ -296,6 +296,7 @@ mod tests {
         for (media_type, body, expected, base64) in [
             ("application/json", "{\"題\":\"\\n\"}".as_bytes(), "{\"題\":\"\\n\"}", false),
             ("text/plain; charset=utf-8", b"hello", "hello", false),
+            ("image/svg+xml", b"<svg/>", "<svg/>", false),
             ("image/webp", b"RIFF", "UklGRg==", true),
             ("image/png", b"\x89PNG", "iVBORw==", true),
             ("text/plain", b"\xff", "/w==", true),

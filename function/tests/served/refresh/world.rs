@@ -305,7 +305,7 @@ struct Answer {
     body: Bytes,
     /// The archives it speaks of.
     versions: Vec<usize>,
-    /// Nothing if it is one that must never be.
+    /// `None` for an outcome that must never happen.
     outcome: Option<Outcome>,
 }
 

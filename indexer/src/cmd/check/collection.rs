@@ -13,7 +13,7 @@ use crate::report::Report;
 use crate::walk::{self, WalkError};
 use crate::words::talk;
 
-/// Entries that may be under way; there is nothing to keep in order but the report.
+/// Entries that may be checked ahead; only the report is kept in order.
 const WINDOW: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
 pub(super) fn check(

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use wakashu_archive::ContentHash;
 use wakashu_storage::{TemporaryFile, folder_of};
 
+use crate::begun::rename_without_replacing;
 use crate::problem::{Edit, Fix, Problem, printable, printable_path};
 use crate::report::Report;
 use crate::walk::{encoding, syntax};
@@ -72,21 +73,6 @@ fn is_same(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-#[cfg(target_os = "linux")]
-fn rename_without_replacing(old: &Path, new: &Path) -> io::Result<()> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
-    match renameat_with(CWD, old, CWD, new, RenameFlags::NOREPLACE) {
-        // Not every file system knows how.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => fs::rename(old, new),
-        result => Ok(result?),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn rename_without_replacing(old: &Path, new: &Path) -> io::Result<()> {
-    fs::rename(old, new)
-}
-
 fn rewrite(
     collection: &Path,
     path: &Path,
@@ -140,6 +126,10 @@ fn keep(file: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
         hidden.push(name);
         hidden.push(format!(".before-{number}"));
         let kept = file.with_file_name(hidden);
+        if fs::read(&kept).is_ok_and(|there| there == bytes) {
+            // A run before this one got so far.
+            return Ok(kept);
+        }
         let mut copy = TemporaryFile::create_in(folder_of(file))?;
         copy.write_all(bytes)?;
         match copy.keep_new(&kept) {

@@ -56,6 +56,12 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
     let size = canvas.or(coded);
     let (width, height) =
         size.ok_or_else(|| Problem::undecodable(MediaType::Webp, "there is no image in it"))?;
+    if body_of(b"VP8 ").is_some_and(|body| !is_shown(body)) {
+        return Err(Problem::undecodable(
+            MediaType::Webp,
+            "its image is of no known kind, or not to be shown",
+        ));
+    }
     if coded.is_some_and(|coded| coded != (width, height)) {
         return Err(Problem::undecodable(MediaType::Webp, "its canvas and its image differ in size"));
     }
@@ -79,6 +85,15 @@ fn extended_header(body: &[u8]) -> Option<(u8, u32, u32)> {
     let width = u32::from_le_bytes([w0, w1, w2, 0]) + 1;
     let height = u32::from_le_bytes([h0, h1, h2, 0]) + 1;
     Some((flags, width, height))
+}
+
+/// Tells whether the first bytes of a lossy image are as libwebp and browsers want them: some decoders look away.
+fn is_shown(body: &[u8]) -> bool {
+    let Some([low, middle, high]) = body.first_chunk::<3>() else { return false };
+    let head = u32::from_le_bytes([*low, *middle, *high, 0]);
+    let (is_key, version, is_visible, first_part) =
+        (head & 1 == 0, head >> 1 & 7, head >> 4 & 1 == 1, head >> 5);
+    is_key && version <= 3 && is_visible && (first_part as usize) < body.len()
 }
 
 fn lossy_size(body: &[u8]) -> Option<(u32, u32)> {
@@ -161,6 +176,9 @@ fn rebuilt_frame(bytes: &[u8], frame: &Chunk) -> Result<Vec<u8>, Problem> {
     while !reader.is_at_end() {
         let start = reader.position();
         let chunk = read_chunk(&mut reader, start).ok_or_else(broken)?;
+        if chunk.tag == *b"VP8 " && !is_shown(chunk.body(body)) {
+            return Err(broken());
+        }
         if matches!(&chunk.tag, b"ALPH" | b"VP8 " | b"VP8L") {
             push_chunk(&mut output, chunk.tag, chunk.body(body));
         }
