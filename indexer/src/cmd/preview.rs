@@ -55,7 +55,8 @@ pub fn run(arguments: &PreviewArguments, report: Report) -> anyhow::Result<Statu
         // The program that reads the address may stop the server at once.
         let stop = door::local::stop_requested();
         let asks_for_tokens = !config.tokens.is_empty();
-        let (page, mcp) = addresses(&running.url());
+        let url = running.url();
+        let (page, mcp) = addresses(&url);
         report.data(&format!("{page}\n{mcp}\n"))?;
         if arguments.open && !open(page) {
             report.remark(&talk::not_opened(page));
