@@ -46,7 +46,7 @@ const STORED: (u16, u16) = (10, 0);
 /// Version 2.0 knows parts that are deflated.
 const DEFLATED: (u16, u16) = (20, 8);
 /// Written as if on Unix, so that programs may say that they are programs.
-const MADE_BY: u16 = 3 << 8 | 20;
+const MADE_BY: u16 = 0x0314;
 /// A file that its owner may write and all may read; that of a program all may run.
 const MODES: [u32; 2] = [0o100_644, 0o100_755];
 /// How much of a large part is in memory at a time.
@@ -110,7 +110,7 @@ impl<W: Write> Zip<W> {
         is_program: bool,
     ) -> Result<(), ZipError> {
         let length = u32::try_from(length).map_err(|_| ZipError::TooLarge)?;
-        let stored = deflated.map_or(Ok(length), |deflated| u32::try_from(deflated));
+        let stored = deflated.map_or(Ok(length), u32::try_from);
         let part = Part {
             name: name.to_owned(),
             crc,
