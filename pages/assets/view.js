@@ -57,7 +57,7 @@
     "ui/notifications/tool-input-partial": () => wait(),
     "ui/notifications/tool-input": (params) => { take(params.arguments); wait(); },
     "ui/notifications/tool-result": (params) => receive(params),
-    "ui/notifications/tool-cancelled": () => { if (state === "loading") show("cancelled"); },
+    "ui/notifications/tool-cancelled": () => { clearTimeout(timer); if (state === "loading") show("cancelled"); },
     "ui/notifications/host-context-changed": (params) => adopt(params),
   };
   addEventListener("message", (event) => {
@@ -279,7 +279,7 @@
   }
 
   async function fetchAsked() {
-    if (state !== "loading" && state !== "cancelled") return;
+    if (state !== "loading") return;
     if (!canCall()) { show(asked || tool ? "empty" : "loading"); return; }
     const given = asked || {};
     const name = /^(get_wakashu_ranking|get_poem|search_poems)$/.test(tool) && asked ? tool

@@ -46,7 +46,7 @@ const STORED: (u16, u16) = (10, 0);
 /// Version 2.0 knows parts that are deflated.
 const DEFLATED: (u16, u16) = (20, 8);
 /// Written as if on Unix, so that programs may say that they are programs.
-const MADE_BY: u16 = (3 << 8) | 0x14;
+const MADE_BY: u16 = 0x0314;
 /// A file that its owner may write and all may read; that of a program all may run.
 const MODES: [u32; 2] = [0o100_644, 0o100_755];
 /// How much of a large part is in memory at a time.
