@@ -332,6 +332,9 @@ impl Server<'_> {
         if first.media != "text/html" {
             return Ok("none here".to_owned());
         }
+        if first.status == 403 && !self.asked.headers.is_empty() {
+            return Ok("off, as a token is asked for".to_owned());
+        }
         check_fetched(&root, &first)?;
         let html = String::from_utf8_lossy(&first.body).into_owned();
         let title = self.fact("title").replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");

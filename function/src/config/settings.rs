@@ -209,7 +209,7 @@ pub(crate) static SETTINGS: &[Setting] = &[
 ];
 
 /// What our other programs, workflows and tests read: theirs to understand, not to be refused here.
-pub(super) const OTHERS: [&str; 19] = [
+pub(super) const OTHERS: [&str; 22] = [
     "WAKASHU_DIR",
     "WAKASHU_LANGUAGE",
     "WAKASHU_STORE",
@@ -220,6 +220,9 @@ pub(super) const OTHERS: [&str; 19] = [
     "WAKASHU_URL",
     "WAKASHU_SMOKE_TOKEN",
     "WAKASHU_PROGRAMS",
+    "WAKASHU_PROGRAM",
+    "WAKASHU_PAGES",
+    "WAKASHU_RELEASES",
     "WAKASHU_SEEDS",
     "WAKASHU_LONG",
     "WAKASHU_POEMS",

@@ -160,5 +160,5 @@ fn launcher(platforms: &[Platform]) -> String {
             let _ = writeln!(cases, "{pattern}) target={} ;;", platform.folder());
         }
     }
-    include_str!("bundle/launch.sh").replace("PLATFORMS\n", &cases)
+    include_str!("bundle/launch.sh").replace("# PLATFORMS\n", &cases)
 }

@@ -303,7 +303,8 @@ fn what_readers_of_the_live_site_hold_is_carried_over() {
 #[test]
 fn titles_that_no_disk_holds_have_names_on_every_disk() {
     let long = "歌".repeat(80);
-    let place = ["a?b#c%d:e", "CON", "A", "a", "春 の部", &long]
+    // Titles that differ by case alone are no collection; `pages` has the test of their names.
+    let place = ["a?b#c%d:e", "CON", "A", "春 の部", &long]
         .iter()
         .fold(Place::new(), |place, title| place.text(&format!("{title}/1-x")));
     exported(&place, &["wakashu_dir", "-o", "site"]);
@@ -313,7 +314,7 @@ fn titles_that_no_disk_holds_have_names_on_every_disk() {
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
-    assert_eq!(folders.len(), 6);
+    assert_eq!(folders.len(), 5);
     assert!(
         folders.iter().all(|name| name.len() <= 96 && !name.contains([' ', '?', '#', '%', ':'])),
         "{folders:?}"
@@ -323,7 +324,7 @@ fn titles_that_no_disk_holds_have_names_on_every_disk() {
     }
     folders.sort();
     folders.dedup();
-    assert_eq!(folders.len(), 6, "also where case does not count: {folders:?}");
+    assert_eq!(folders.len(), 5, "also where case does not count: {folders:?}");
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn ten_deploys_under_ten_readers_lose_nothing_and_never_step_back() {
                         );
                         let text = reply.text();
                         let version: usize = (0..=DEPLOYS)
-                            .find(|one| text.contains(&format!("\n{one}版目の歌{number}\n")))
+                            .find(|one| text.contains(&format!("\\n{one}版目の歌{number}\\n")))
                             .unwrap_or_else(|| panic!("{text}"));
                         assert!(version >= newest, "reader {reader} went from {newest} back to {version}");
                         assert_eq!(reply.pictures().len(), 1);

@@ -3,7 +3,7 @@
 set -u
 here=${0%/*}
 case "$(uname -s)-$(uname -m)" in
-PLATFORMS
+# PLATFORMS
 *) target= ;;
 esac
 if [ -z "$target" ] || [ ! -f "$here/$target/wakashu-function" ]; then
@@ -18,6 +18,7 @@ if [ ! -x "$program" ] && ! chmod u+x "$program"; then
   exit 1
 fi
 # A setting that was left empty arrives as its own name.
+# shellcheck disable=SC2016
 case "${BUNDLE_ARCHIVE:-}" in
 '' | '${'*) ;;
 *) set -- "$BUNDLE_ARCHIVE" ;;
