@@ -31,7 +31,7 @@ Exit codes: 0 everything is right; 1 the server answers and something is wrong: 
 
 Where the server asks for tokens, WAKASHU_SMOKE_TOKEN holds one that may read, or the header file its header.")]
 pub(crate) struct Smoke {
-    /// The endpoint, as in https://example.org/mcp
+    /// The endpoint, as in `https://example.org/mcp`
     url: String,
     /// The archive that must be served; beginning is enough. It may take a refresh to appear
     #[arg(long, value_parser = digest)]

@@ -568,6 +568,8 @@
   }
 
   function run(text, page) {
+    // What is found comes later: what stands below waits out of sight, so that nothing on the page moves.
+    board.className = "asked";
     tell("探しています…", "quiet");
     prepare().then(function () { return ask(text, (page - 1) * HITS_ON_A_PAGE, HITS_ON_A_PAGE, load); }).then(function (found) {
       if (found.refused) { tell(found.refused, "alert"); return; }

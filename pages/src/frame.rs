@@ -37,8 +37,6 @@ pub(crate) struct Page<'a> {
     pub(crate) next: Option<Address<'a>>,
     /// Whether crawlers keep it.
     pub(crate) is_kept: bool,
-    /// What it loads besides the script of all pages.
-    pub(crate) scripts: Vec<Href>,
 }
 
 impl<'a> Page<'a> {
@@ -53,7 +51,6 @@ impl<'a> Page<'a> {
             previous: None,
             next: None,
             is_kept: true,
-            scripts: Vec::new(),
         }
     }
 
@@ -79,7 +76,6 @@ impl<'a> Page<'a> {
                     @if !self.is_kept { meta name="robots" content="noindex"; }
                     link rel="stylesheet" href=(links.to(Address::Asset(assets::style())));
                     script src=(links.to(Address::Asset(assets::script()))) defer {}
-                    @for script in &self.scripts { script src=(script) defer {} }
                     link rel="icon" type="image/svg+xml" href=(links.to(Address::Asset(assets::icon())));
                     @if collection.is_some() {
                         link rel="alternate" type="application/atom+xml" title=(name)

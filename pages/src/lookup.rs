@@ -190,12 +190,13 @@ impl Renderer<'_> {
                 }
             }
             div #lookup data-index=[files.last().map(|index| index.path.as_str())] {}
+            // Runs before what follows is there: what is found must not push away what somebody already reads.
+            @if let Some(program) = files.first() { script src=(links.to_file(&program.path)) {} }
             (syntax())
             p.quiet { "検索はこの端末の中で行われ、探した言葉はどこへも送られません。" }
         };
         let mut page = Page::new(Address::Search, "search", html! { "歌を探す" });
         page.is_kept = false;
-        page.scripts = files.first().map(|program| links.to_file(&program.path)).into_iter().collect();
         page.document(self.place, Some(self.collection.title()), &main)
     }
 }

@@ -42,7 +42,7 @@ HONKA = [
 def entry(folder, rank, name, account, poem, **more):
     place = folder / f"{rank}-{name}"
     place.mkdir(parents=True)
-    data = {"AccountName": account, "HonkadoriWaka": poem} | more
+    data = {"AccountName": account, "HonkadoriWaka": poem, "Honka": [], "Prompt": ""} | more
     (place / f"TextData{rank}.json").write_text(json.dumps(data, ensure_ascii=False))
     return place
 

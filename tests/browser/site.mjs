@@ -56,7 +56,9 @@ export class Site {
     page.on("pageerror", (error) => complain(`script: ${error.message}`));
     page.on("dialog", (dialog) => { complain(`dialog: ${dialog.message()}`); dialog.dismiss(); });
     page.on("request", (request) => request.url().startsWith(this.origin) || request.url().startsWith("data:") || complain(`asks elsewhere: ${request.url()}`));
-    page.on("requestfailed", (request) => complain(`not there: ${request.url()}`));
+    // The browser gives up fetching the tab's icon when it leaves the page.
+    const isGivenUp = (request) => request.failure()?.errorText === "net::ERR_ABORTED" && request.url().includes("/assets/icon-");
+    page.on("requestfailed", (request) => isGivenUp(request) || complain(`not there: ${request.url()}`));
     page.on("response", (response) => response.status() >= 400 && complain(`${response.status()}: ${response.url()}`));
     await page.goto(url, { waitUntil: "load" });
     this.pages += 1;
