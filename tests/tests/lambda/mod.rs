@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
+use wakashu_support::certificates::Authority;
+use wakashu_support::web_server::WebServer;
 use wakashu_tests::lambda::{Lambda, LambdaReply, Mode, answer_at_once, event};
 use wakashu_tests::{Collection, check_answer, poem, program, sample, wait_until};
 
@@ -184,6 +186,41 @@ fn an_archive_that_appears_later_is_found_by_a_request() {
     // Looks for a first archive are at least a second apart.
     wait_until("it is found", || ask(&lambda, "legacy-status")["structuredContent"]["state"] == "READY");
     check_ranking(&ask(&lambda, "legacy-ranking"));
+}
+
+#[test]
+fn a_store_on_a_web_host_is_read_over_tls_and_its_next_version_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store");
+    let publish = |archive: &Path| {
+        let mut command = Command::new(program("wakashu-indexer"));
+        let done = command.args(["publish", "--no-progress"]).args([archive, &store]).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    publish(sample());
+    let authority = Authority::new("trusted");
+    let certificates = folder.path().join("trusted.pem");
+    std::fs::write(&certificates, authority.pem()).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let certificate = authority.host(&["localhost"], 2050);
+    let host = runtime.block_on(WebServer::start(store.clone(), Some(certificate))).unwrap();
+    let address = format!("https://localhost:{}", host.address().port());
+    let lambda = Lambda::start(
+        Mode::Buffered,
+        &[
+            ("WAKASHU_ARCHIVE", &address),
+            ("WAKASHU_REFRESH_SECONDS", "1"),
+            ("SSL_CERT_FILE", certificates.to_str().unwrap()),
+        ],
+    );
+    check_ranking(&ask(&lambda, "legacy-ranking"));
+    let before = ask(&lambda, "legacy-status")["structuredContent"]["digest"].clone();
+    let next = Collection::default().title("次の版").round("第1回").entries([poem(1, None)]);
+    publish(next.write().as_ref());
+    wait_until("the next version is served", || {
+        let status = ask(&lambda, "legacy-status")["structuredContent"].clone();
+        status["state"] == "READY" && status["digest"] != before
+    });
 }
 
 /// Puts a call of a tool into an event.
