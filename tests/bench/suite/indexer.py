@@ -33,7 +33,7 @@ def run(options):
     made_up(work / "large", large, 1024, 93)
     full = measure(f"{large:,} entries, 1024 px JPEGs, cold cache", work / "large", large, work / "cache-large")
     pictures = sorted((work / "large").glob("*/*/Picture*.jpg"))
-    stages = json.loads(machine.run(PROGRAMS / "examples/picture_stages", *pictures[:20], capture_output=True).stdout)
+    stages = json.loads(machine.run(PROGRAMS / "picture_stages", *pictures[:20], capture_output=True).stdout)
     made_up(work / "large", large + 1, 1024, 93)
     new = measure(f"{large + 1:,} entries, one of them new", work / "large", large + 1, work / "cache-large")
 
@@ -54,7 +54,7 @@ def run(options):
 
 
 def made_up(folder, entries, edge_px, quality):
-    machine.run(PROGRAMS / "examples/synthetic_collection", folder, entries, edge_px, quality,
+    machine.run(PROGRAMS / "synthetic_collection", folder, entries, edge_px, quality,
                 stderr=subprocess.DEVNULL)
 
 

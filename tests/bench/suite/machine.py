@@ -83,9 +83,6 @@ def build():
     # Not the whole workspace: the tests' drills are no part of what ships.
     run("cargo", "build", "--quiet", "--profile", "dist", "--package", "wakashu-function", "--package", "wakashu-indexer",
         "--package", "wakashu", "--package", "wakashu-bench", "--bins")
-    # By themselves and without buckets: with what examples need besides, cargo would build the AWS crates once more.
-    run("cargo", "build", "--quiet", "--profile", "dist", "--package", "wakashu-indexer", "--no-default-features",
-        "--example", "synthetic_collection", "--example", "picture_stages")
 
 
 def build_peer(name):
