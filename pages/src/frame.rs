@@ -20,6 +20,9 @@ pub struct Document {
     pub body: String,
 }
 
+/// What pages are, as in `Content-Type`.
+pub const HTML: &str = "text/html; charset=utf-8";
+
 /// What a page says about itself, once: the head's tags and the way back follow from it.
 pub(crate) struct Page<'a> {
     pub(crate) address: Address<'a>,
@@ -101,7 +104,7 @@ impl<'a> Page<'a> {
                 }
             }
         };
-        Document { media_type: "text/html; charset=utf-8", body: body.into_string() }
+        Document { media_type: HTML, body: body.into_string() }
     }
 
     /// What others show when the page is sent to them.

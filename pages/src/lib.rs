@@ -34,7 +34,7 @@ pub use book::{Book, BookError, BookPicture};
 pub use collection::{Collection, Connect, ROUNDS_ON_A_PAGE, Renderer};
 pub use feed::FEED_ROUNDS;
 pub use folder_name::folder_name;
-pub use frame::Document;
+pub use frame::{Document, HTML};
 pub use lookup::{Lookup, LookupFile};
 pub use notice::Notice;
 pub use policy::{CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY_IN_META, REFERRER_POLICY};

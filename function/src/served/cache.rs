@@ -1,5 +1,5 @@
-//! What is kept in memory of open archives: pages and pictures in a cache bounded in bytes, and how much search columns may
-//! take beside it.
+//! What is kept in memory of open archives: pages, pictures and documents in a cache bounded in bytes, and how much search
+//! columns may take beside it.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,12 +20,15 @@ const HOT_PERCENT: u32 = 75;
 /// What the search columns of one archive may take together, unless configured otherwise. Those of a million entries fit.
 pub(crate) const SEARCH_BYTES: u64 = 1 << 30;
 
-/// What the cache holds: verified things in memory of their own, named by their hash.
+/// What the cache holds: verified things in memory of their own, named by their hash, and what was made of them, named by
+/// all that it was made of.
 #[derive(Debug, Clone)]
 pub(super) enum Cached {
     Page(PageView),
     /// The stored base64.
     Picture(Bytes),
+    /// What a browser was shown.
+    Document(Bytes),
 }
 
 #[derive(Debug, Clone)]
@@ -36,7 +39,7 @@ impl Weighter<ContentHash, Cached> for Weight {
         OVERHEAD_BYTES
             + match value {
                 Cached::Page(page) => page.byte_length() as u64,
-                Cached::Picture(bytes) => bytes.len() as u64,
+                Cached::Picture(bytes) | Cached::Document(bytes) => bytes.len() as u64,
             }
     }
 }
@@ -59,7 +62,7 @@ impl Hasher for HashOfHash {
     fn write_usize(&mut self, _: usize) {}
 }
 
-/// A cache of pages and pictures, bounded in bytes; shared by all archives, so that what two versions have in common is
+/// A cache of pages, pictures and documents, bounded in bytes; shared by all archives, so that what two versions have in common is
 /// read once.
 pub struct ReadCache {
     pub(super) entries: Cache<ContentHash, Cached, Weight, BuildHasherDefault<HashOfHash>>,

@@ -77,7 +77,7 @@ impl Reading {
         // Boxed, as a miss is rare and its state large.
         match in_time(0, Box::pin(self.cache.entries.get_or_insert_async(&key, read))).await? {
             Cached::Page(page) => Ok(page),
-            Cached::Picture(_) => Err(mixed_up(span)),
+            Cached::Picture(_) | Cached::Document(_) => Err(mixed_up(span)),
         }
     }
 
@@ -91,7 +91,7 @@ impl Reading {
         while let Some(rendition) = renditions.next() {
             match self.cache.entries.get(&rendition.hash()) {
                 Some(Cached::Picture(stored)) => found.push(Ok(stored)),
-                Some(Cached::Page(_)) | None => {
+                Some(Cached::Page(_) | Cached::Document(_)) | None => {
                     let rest: Vec<_> = std::iter::once(rendition).chain(renditions).collect();
                     let fetching = Box::pin(async { Ok(self.fetch_pictures(&rest).await) });
                     match in_time(0, fetching).await {
@@ -103,6 +103,19 @@ impl Reading {
             }
         }
         found.into_iter()
+    }
+
+    /// Returns a document that was made before, `named` by all that it was made of.
+    pub(crate) fn document(&self, named: &ContentHash) -> Option<Bytes> {
+        match self.cache.entries.get(named) {
+            Some(Cached::Document(document)) => Some(document),
+            _ => None,
+        }
+    }
+
+    /// Keeps a document for those who ask next.
+    pub(crate) fn keep_document(&self, named: ContentHash, document: Bytes) {
+        self.cache.entries.insert(named, Cached::Document(document));
     }
 
     /// Returns the raw bytes of an original; these are served rarely and not cached.
@@ -183,7 +196,7 @@ impl Reading {
                 Ok(Cached::Picture(stored)) => {
                     found.insert(hash, stored);
                 }
-                Ok(Cached::Page(_)) => {}
+                Ok(Cached::Page(_) | Cached::Document(_)) => {}
                 Err(place) => match self.preloaded_picture(rendition) {
                     Some(stored) => {
                         found.insert(hash, stored.clone());

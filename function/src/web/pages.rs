@@ -15,8 +15,8 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
 use wakashu_archive::{ArchivedChunk, ArchivedRound, ColumnName, ContentHash, PageView, Rank};
 use wakashu_pages::{
-    ASSETS, Asset, Connect, Document, LinkStyle, Notice, Place, Renderer, TEMPLATE_VERSION, chunks_of_page,
-    pages_of_round,
+    ASSETS, Asset, Connect, Document, HTML, LinkStyle, Notice, Place, Renderer, TEMPLATE_VERSION,
+    chunks_of_page, pages_of_round,
 };
 
 use crate::desk::Wants;
@@ -95,7 +95,7 @@ pub(super) fn notice(x: &Exchange<'_>, notice: Notice, status: u16) -> Reply {
     let collection = x.index().map(|index| index.collection()).filter(|_| notice != Notice::Closed);
     let root = root_of(x.base());
     let place = Place { base: None, ..place(x, &root) };
-    sent(status, notice.page(place, collection)).with(CACHE_CONTROL, KEEP_NOTHING)
+    shown(status, notice.page(place, collection))
 }
 
 /// Returns where the site stands, `root` being the path of its address.
@@ -113,9 +113,13 @@ fn root_of(base: Option<&str>) -> Cow<'static, str> {
     }
 }
 
+/// Returns a document that only holds just now.
+fn shown(status: u16, document: Document) -> Reply {
+    sent(status, document.media_type, Bytes::from(document.body)).with(CACHE_CONTROL, KEEP_NOTHING)
+}
+
 /// Returns a document as it is sent.
-fn sent(status: u16, document: Document) -> Reply {
-    let body = Payload::Bytes(Bytes::from(document.body));
+fn sent(status: u16, media_type: &'static str, body: Bytes) -> Reply {
     let mut headers = Box::new(HeaderMap::with_capacity(8));
     let told: [(HeaderName, &'static str); 3] = [
         (CONTENT_SECURITY_POLICY, wakashu_pages::CONTENT_SECURITY_POLICY),
@@ -125,7 +129,7 @@ fn sent(status: u16, document: Document) -> Reply {
     for (name, value) in told {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    Reply { status, media: Media::Document(document.media_type), more: Some(headers), body }
+    Reply { status, media: Media::Document(media_type), more: Some(headers), body: Payload::Bytes(body) }
 }
 
 /// A page that is asked for.
@@ -157,6 +161,13 @@ impl Owed for Asked<'_> {
         let Some(index) = x.index() else {
             return Err(ToolError::IndexUnavailable { configured: x.served.is_configured() });
         };
+        let name = self.name(x);
+        let etag = format!("\"{}\"", name.to_short_hex().as_str());
+        let is_known = || conditional::is_known(&self.parts.headers, &etag);
+        let named = |reply: Reply| conditional::tagged(reply.with(CACHE_CONTROL, ASK_AGAIN), &etag);
+        if let Some(document) = index.document(&name) {
+            return Ok(named(if is_known() { Reply::empty(304) } else { sent(200, HTML, document) }));
+        }
         let root = root_of(x.base());
         let mcp = x.base().map(|base| format!("{base}/mcp"));
         let site = Renderer {
@@ -164,8 +175,6 @@ impl Owed for Asked<'_> {
             place: place(x, &root),
             connect: Connect { mcp: mcp.as_deref(), store: None, bundle: self.bundle },
         };
-        let etag = self.etag(x);
-        let is_known = || conditional::is_known(&self.parts.headers, &etag);
         let made = match self.page {
             Page::Collection => self.collection(index, &site, is_known).await?,
             Page::Round => self.round(index, &site, is_known).await?,
@@ -175,27 +184,43 @@ impl Owed for Asked<'_> {
             Page::Feed => Made::Whole(site.feed(&published_at(x))),
             Page::Robots => Made::Whole(site.place.robots()),
         };
-        let named = |reply: Reply| conditional::tagged(reply.with(CACHE_CONTROL, ASK_AGAIN), &etag);
         Ok(match made {
-            Made::Whole(document) => named(sent(200, document)),
+            Made::Whole(document) => {
+                let body = Bytes::from(document.body);
+                if self.is_kept() {
+                    index.keep_document(name, body.clone());
+                }
+                named(sent(200, document.media_type, body))
+            }
             Made::Known => named(Reply::empty(304)),
-            Made::Partly(document) => sent(200, document).with(CACHE_CONTROL, KEEP_NOTHING),
-            Made::Refused(document) => sent(400, document).with(CACHE_CONTROL, KEEP_NOTHING),
+            Made::Partly(document) => shown(200, document),
+            Made::Refused(document) => shown(400, document),
             Made::Missing => notice(x, Notice::NotFound, 404),
         })
     }
 }
 
 impl Asked<'_> {
-    /// Names what the page shows: the archive, the templates, its address, and what it says of where it stands.
-    fn etag(&self, x: &Exchange<'_>) -> String {
+    /// Names all that the page is made of: the archive, the templates, its address, and what it says of where it stands.
+    fn name(&self, x: &Exchange<'_>) -> ContentHash {
         let digest = x.served.loaded().map_or("", |loaded| &loaded.digest);
         let address = self.parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
         let bundle = self.bundle.unwrap_or_default();
         let told =
             [digest, TEMPLATE_VERSION, env!("CARGO_PKG_VERSION"), x.base().unwrap_or_default(), bundle];
-        let named = [&told.join("\n"), "\n", address].concat();
-        format!("\"{}\"", ContentHash::of(named.as_bytes()).to_short_hex().as_str())
+        ContentHash::of([&told.join("\n"), "\n", address].concat().as_bytes())
+    }
+
+    /// Tells whether the page is worth keeping: many may ask for it, and it has one address.
+    fn is_kept(&self) -> bool {
+        let query = self.parts.uri.query();
+        match self.page {
+            Page::Collection | Page::Round => {
+                query.is_none_or(|query| query.starts_with("page=") && !query.contains('&'))
+            }
+            Page::Poem => query.is_none(),
+            Page::Search | Page::Feed | Page::Robots => false,
+        }
     }
 
     async fn collection(

@@ -107,6 +107,30 @@ fn what_a_browser_has_is_not_sent_again_and_head_tells_the_length() {
     }
 }
 
+/// What the server keeps in memory of its archive.
+fn kept_bytes(server: &Server) -> usize {
+    let counters = server.send(&HttpRequest::new("GET", "/metrics"));
+    let line = text(&counters).lines().find(|line| line.starts_with("wakashu_cache_bytes ")).unwrap();
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_page_is_made_once_for_all_who_ask_and_nobody_fills_the_memory_with_copies() {
+    let (server, _collection) = serve(&[]);
+    let poem = format!("{ROUND}/1");
+    for path in ["/", ROUND, &poem] {
+        let first = browse(&server, path);
+        let kept = kept_bytes(&server);
+        assert!(kept >= first.body.len(), "{path}: {kept}");
+        assert_eq!(browse(&server, path).body, first.body, "{path}");
+        for other in ["a=1", "a=2&page=1", "page=1&a=3"] {
+            let other = browse(&server, &format!("{path}?{other}"));
+            assert_eq!((other.status, &other.body), (200, &first.body), "{path}");
+        }
+        assert_eq!(kept_bytes(&server), kept, "{path}");
+    }
+}
+
 #[test]
 fn the_search_page_finds_what_the_tool_finds() {
     let (server, _collection) = serve(&[]);
