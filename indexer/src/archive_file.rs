@@ -1,23 +1,19 @@
 //! An archive as a file on disk, read piece by piece.
 
-use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bytes::Bytes;
 use wakashu_archive::{
     Archive, ArchiveError, ArchivedChunk, ArchivedRendition, ContentHash, PageView, ReadAt, Span,
 };
+use wakashu_storage::LocalFile;
 
 use crate::problem::printable_path;
 
 /// An open archive file. Safe to share between threads: every read names its place.
 #[derive(Debug)]
-pub struct ArchiveFile {
-    file: File,
-    path: PathBuf,
-    length: u64,
-}
+pub struct ArchiveFile(LocalFile);
 
 /// Why a piece of an archive file could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -40,25 +36,19 @@ pub enum ReadError {
 impl ArchiveFile {
     /// Opens a file; nothing is said yet about what is in it.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        let failed = |source| ReadError::Io { path: printable_path(path), source };
-        let file = File::open(path).map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
-        if !metadata.is_file() {
-            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));
-        }
-        Ok(Self { file, path: path.to_owned(), length: metadata.len() })
+        LocalFile::open(path).map(Self).map_err(|source| ReadError::Io { path: printable_path(path), source })
     }
 
     /// Returns the file's path.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.0.path()
     }
 
     /// Returns the file's length.
     #[must_use]
     pub fn length(&self) -> u64 {
-        self.length
+        self.0.length()
     }
 
     /// Reads and verifies the page of a chunk.
@@ -86,14 +76,8 @@ impl ArchiveFile {
 
     /// Reads a span into owned memory. Its length is held against the file's before anything is allocated.
     pub fn read(&self, span: Span) -> Result<Bytes, ReadError> {
-        let failed = |source| ReadError::Io { path: printable_path(&self.path), source };
-        if span.end() > self.length {
-            return Err(failed(io::ErrorKind::UnexpectedEof.into()));
-        }
-        let length = usize::try_from(span.length).map_err(|_| failed(io::ErrorKind::OutOfMemory.into()))?;
-        let mut bytes = vec![0; length];
-        read_at(&self.file, &mut bytes, span.offset).map_err(failed)?;
-        Ok(bytes.into())
+        let failed = |source| ReadError::Io { path: printable_path(self.path()), source };
+        self.0.read_exact(span).map_err(failed)
     }
 }
 
@@ -101,29 +85,10 @@ impl ReadAt for ArchiveFile {
     type Error = ReadError;
 
     fn length(&self) -> u64 {
-        self.length
+        self.0.length()
     }
 
     fn read_at(&self, span: Span) -> Result<Bytes, ReadError> {
         self.read(span)
     }
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
-}
-
-#[cfg(windows)]
-fn read_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match std::os::windows::fs::FileExt::seek_read(file, bytes, offset)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            count => {
-                bytes = bytes.get_mut(count..).unwrap_or_default();
-                offset += count as u64;
-            }
-        }
-    }
-    Ok(())
 }

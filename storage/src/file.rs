@@ -96,12 +96,17 @@ impl LocalFile {
 
     /// Reads a span, however long that takes.
     pub fn read_blocking(&self, span: Span) -> Result<Bytes, StorageError> {
-        let mut bytes = self.room_for(span)?;
-        match read_at(&self.file, &mut bytes, span.offset) {
-            Ok(()) => Ok(bytes.into()),
-            Err(ended) if ended.kind() == io::ErrorKind::UnexpectedEof => Err(self.short(span)),
-            Err(source) => Err(io_error("read", &self.path, source)),
-        }
+        self.read_exact(span).map_err(|source| match source.kind() {
+            io::ErrorKind::UnexpectedEof => self.short(span),
+            _ => io_error("read", &self.path, source),
+        })
+    }
+
+    /// Reads a span, and leaves it to the caller to say which file failed.
+    pub fn read_exact(&self, span: Span) -> io::Result<Bytes> {
+        let mut bytes = self.room_for(span).ok_or(io::ErrorKind::UnexpectedEof)?;
+        read_at(&self.file, &mut bytes, span.offset)?;
+        Ok(bytes.into())
     }
 
     /// Reads a span if the system has it in memory.
@@ -112,7 +117,7 @@ impl LocalFile {
         if span.length > ON_THE_SPOT_BYTES {
             return Ok(None);
         }
-        let mut bytes = self.room_for(span)?;
+        let mut bytes = self.room_for(span).ok_or_else(|| self.short(span))?;
         let mut places = [io::IoSliceMut::new(&mut bytes)];
         let read = preadv2(&*self.file, &mut places, span.offset, ReadWriteFlags::NOWAIT);
         // A short read, an empty one, or a file system that cannot tell: the caller reads the rest the slow way.
@@ -127,12 +132,12 @@ impl LocalFile {
         Ok(None)
     }
 
-    /// Returns room for what a span holds. Its length is held against the file's before anything is allocated.
-    fn room_for(&self, span: Span) -> Result<Vec<u8>, StorageError> {
+    /// Returns room for what a span holds; `None` if it runs past the file, so that nothing is allocated for it.
+    fn room_for(&self, span: Span) -> Option<Vec<u8>> {
         if span.end() > self.length {
-            return Err(self.short(span));
+            return None;
         }
-        usize::try_from(span.length).map(|length| vec![0; length]).map_err(|_| self.short(span))
+        usize::try_from(span.length).map(|length| vec![0; length]).ok()
     }
 
     fn short(&self, span: Span) -> StorageError {
