@@ -3,12 +3,11 @@
 //! One pass over the tree. Only the few files that describe rounds are read here; texts and pictures are read
 //! later, by the workers.
 
-use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use unicode_normalization::{UnicodeNormalization, is_nfc};
-use wakashu_archive::{ContentHash, Period, RoundExtra, title_key};
+use wakashu_archive::{ContentHash, Period, title_key};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::begun;
@@ -25,6 +24,7 @@ pub(crate) mod json;
 pub(crate) mod names;
 mod no_entries;
 pub(crate) mod period_file;
+mod plan;
 mod settle;
 pub(crate) mod syntax;
 pub(crate) mod text_data;
@@ -32,6 +32,7 @@ pub(crate) mod text_data;
 pub use fault::Fault;
 pub use json::Parsed;
 pub use period_file::{AboutRound, parse_map as parse_period_map, parse_round as parse_period_file};
+pub use plan::{Collection, EntryPlan, InputFile, RoundPlan};
 pub use text_data::parse as parse_text_data;
 
 use names::{COLLECTION_FILE, EntryFile, PERIOD_FILE, RankName, Spelling};
@@ -41,127 +42,6 @@ pub const DEFAULT_TITLE: &str = "遠慮したラップトップ和歌集";
 
 /// The largest `編纂時期.json` or `和歌集.json` that is read; a map of 100,000 rounds fits.
 const MAX_DESCRIPTION_FILE_BYTES: u64 = 16 << 20;
-
-/// A collection as it lies on disk: what will be read, in reading order.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Collection {
-    /// The directory that was walked.
-    pub root: PathBuf,
-    /// The same, held open; what was found is read through it.
-    pub(crate) handle: Root,
-    /// The collection's title.
-    pub title: String,
-    /// What the curator says about it; may be empty.
-    pub description: String,
-    /// Rounds in reading order: numbered ones by number, then the others by title.
-    pub rounds: Vec<RoundPlan>,
-    /// The files at the root that were read, by name.
-    pub inputs: Vec<InputFile>,
-    /// What is wrong with names and structure.
-    pub problems: Vec<Problem>,
-}
-
-impl Collection {
-    /// Takes the rounds away that are drafts, with what is wrong inside them, and returns their titles.
-    pub(crate) fn take_drafts(&mut self) -> Vec<String> {
-        let (drafts, rounds): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.rounds).into_iter().partition(|round| round.is_draft);
-        self.rounds = rounds;
-        let had_entries = drafts.iter().any(|round| !round.entries.is_empty());
-        if had_entries && self.entry_count() == 0 {
-            self.problems.push(Problem::error("", crate::words::collection::only_drafts()));
-        }
-        for draft in &drafts {
-            // What is wrong with a round that is not shown yet stops nobody.
-            self.problems.retain(|problem| !problem.is_inside(Path::new(&draft.directory)));
-        }
-        drafts.into_iter().map(|round| round.title).collect()
-    }
-
-    /// Returns how many entries there are, those to be left out included.
-    #[must_use]
-    pub fn entry_count(&self) -> usize {
-        self.rounds.iter().map(|round| round.entries.len()).sum()
-    }
-}
-
-/// A file that was read while walking.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct InputFile {
-    /// Where it is, relative to the root.
-    pub path: PathBuf,
-    /// Hash of its bytes.
-    pub hash: ContentHash,
-    /// Its length.
-    pub bytes: u64,
-}
-
-/// A round as it lies on disk.
-#[derive(Debug)]
-#[non_exhaustive]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub struct RoundPlan {
-    /// Name of its directory.
-    pub directory: OsString,
-    /// Its title: the directory's name, without blanks at its ends.
-    pub title: String,
-    /// When it was compiled.
-    pub period: Option<Period>,
-    /// The texts about it, in the order they are shown.
-    pub extras: Vec<RoundExtra>,
-    /// It is for the curator's eyes only.
-    pub is_draft: bool,
-    /// Its own `編纂時期.json`.
-    pub period_file: Option<InputFile>,
-    /// Entries by rank.
-    pub entries: Vec<EntryPlan>,
-    /// An error was found: it is looked through, but not served.
-    pub left_out: bool,
-    /// Why there are no entries is already told, or cannot be known.
-    explained: bool,
-    /// It is named like an entry and holds the files of one.
-    is_entry: bool,
-}
-
-/// An entry as it lies on disk.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct EntryPlan {
-    /// Its rank.
-    pub rank: u32,
-    /// Name of its directory.
-    pub directory: OsString,
-    /// Name of its text file.
-    pub text: Option<OsString>,
-    /// Names of its picture files; more than one is an error.
-    pub pictures: Vec<OsString>,
-    /// An error was found: it is looked through, but not served.
-    pub left_out: bool,
-    /// A problem with this entry's files was already reported, so a missing text or picture is not reported again.
-    misspelt: bool,
-    /// Files that can only be its text, though their names are spelt otherwise.
-    near_texts: Vec<OsString>,
-    /// Files that look like texts.
-    like_texts: Vec<OsString>,
-    /// Files that look like pictures, with the names they would have here.
-    like_pictures: Vec<(OsString, String)>,
-}
-
-impl EntryPlan {
-    /// Returns the directory of the entry, relative to the root.
-    #[must_use]
-    pub fn path(&self, round: &RoundPlan) -> PathBuf {
-        Path::new(&round.directory).join(&self.directory)
-    }
-
-    /// Returns the name the text file should have.
-    #[must_use]
-    pub fn text_name(&self) -> String {
-        format!("TextData{}.json", self.rank)
-    }
-}
 
 /// Says that a directory could not be walked at all.
 #[derive(Debug, thiserror::Error)]
