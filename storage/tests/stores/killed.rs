@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::support::fault_proxy::{Fault, Gate, Rule};
-use crate::support::{BUCKET, archive, proxied_s3s, s3_server};
+use crate::support::{BUCKET, Fixture, archive, proxied_s3s, s3_server};
+use tokio::task::JoinHandle;
 use wakashu_archive::{ContentHash, Written};
 use wakashu_storage::{
     ArchiveWrite, Location, Progress, PublishOptions, PublishOutcome, StorageError, Store, archive_key,
@@ -24,6 +25,16 @@ async fn publish_at(
 ) -> Result<PublishOutcome, StorageError> {
     let options = PublishOptions { settle: Duration::ZERO, keep: 1, ..PublishOptions::at(now) };
     publish(storage, file, &options, &Progress::silent()).await
+}
+
+/// Begins to publish beside the test.
+fn begin_to_publish(
+    fixture: &Fixture,
+    file: &Path,
+    now: SystemTime,
+) -> JoinHandle<Result<PublishOutcome, StorageError>> {
+    let (storage, file) = (Arc::clone(&fixture.storage), file.to_owned());
+    tokio::spawn(async move { publish_at(&*storage, &file, now).await })
 }
 
 /// Returns the digest of what is served, having compared every byte of it with the file of that digest.
@@ -178,8 +189,7 @@ async fn of_two_racing_publishers_one_loses_clearly() {
 
     let gate = Gate::default();
     proxy.inject(Rule::on("PUT", "current.json", Fault::Hold(gate.clone())).times(1));
-    let (slow, file) = (Arc::clone(&fixture.storage), files[1].0.clone());
-    let slow = tokio::spawn(async move { publish_at(&*slow, &file, now).await });
+    let slow = begin_to_publish(&fixture, &files[1].0, now);
     gate.reached().await;
     publish_at(&*fixture.storage, &files[2].0, now).await.unwrap();
     gate.release();
@@ -210,14 +220,12 @@ async fn a_prune_held_back_takes_nothing_for_good() {
         let key = archive_key(x.1.digest);
         let gate = Gate::default();
         proxy.inject(Rule::on("DELETE", &key, Fault::Hold(gate.clone())).times(1));
-        let (pruner, file) = (Arc::clone(&fixture.storage), c.0.clone());
-        let pruner = tokio::spawn(async move { publish_at(&*pruner, &file, later).await });
+        let pruner = begin_to_publish(&fixture, &c.0, later);
         gate.reached().await;
 
         let switched = Gate::default();
         proxy.inject(Rule::on("PUT", "current.json", Fault::Hold(switched.clone())).times(1));
-        let (publisher, file) = (Arc::clone(&fixture.storage), x.0.clone());
-        let publisher = tokio::spawn(async move { publish_at(&*publisher, &file, later).await });
+        let publisher = begin_to_publish(&fixture, &x.0, later);
         switched.reached().await;
         let second = Gate::default();
         if after_confirmation {
@@ -255,8 +263,7 @@ async fn a_prune_reads_the_pointer_again_before_it_removes() {
     // Held while it lists; the other publisher's own listing passes.
     let gate = Gate::default();
     proxy.inject(Rule::on("GET", "list-type=2", Fault::Hold(gate.clone())).times(1));
-    let (pruner, file) = (Arc::clone(&fixture.storage), c.0.clone());
-    let pruner = tokio::spawn(async move { publish_at(&*pruner, &file, later).await });
+    let pruner = begin_to_publish(&fixture, &c.0, later);
     gate.reached().await;
     publish_at(&*fixture.storage, &x.0, later).await.unwrap();
     gate.release();
