@@ -19,10 +19,7 @@ mod walk;
 
 use serde_json::{Value, json};
 use wakashu_archive::EntryDraft;
-use wakashu_tests::{Collection, HttpRequest, Pictures, Reply, Server, poem};
-
-/// The tools, as listed.
-const TOOLS: [&str; 5] = ["index_status", "list_rounds", "get_wakashu_ranking", "get_poem", "search_poems"];
+use wakashu_tests::{Collection, HttpRequest, Pictures, Reply, Server, TOOLS, poem};
 
 /// Arguments that work for a tool on [`collection`].
 fn arguments(tool: &str) -> Value {

@@ -8,7 +8,7 @@ use rmcp::service::{RunningService, ServiceError};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{ClientLifecycleMode, ClientServiceExt as _, RoleClient};
 use serde_json::{Value, json};
-use wakashu_tests::{Server, program, sample};
+use wakashu_tests::{Server, TOOLS, program, sample};
 
 type Client = RunningService<RoleClient, ClientConfig>;
 
@@ -53,7 +53,7 @@ fn object(value: &Value) -> JsonObject {
 async fn use_everything(client: &Client, is_modern: bool) {
     let tools = client.list_all_tools().await.unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
-    assert_eq!(names, ["index_status", "list_rounds", "get_wakashu_ranking", "get_poem", "search_poems"]);
+    assert_eq!(names, TOOLS);
     assert_eq!(tools[2].title.as_deref(), Some("和歌集ランキング情報取得"));
     for tool in &tools {
         let annotations = tool.annotations.as_ref().unwrap();

@@ -9,13 +9,12 @@ use rmcp::transport::TokioChildProcess;
 use rmcp::{ClientLifecycleMode, ClientServiceExt as _, RoleClient};
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use wakashu_tests::{Collection, poem, program};
+use wakashu_tests::{Collection, TOOLS, poem, program};
 
 use super::store::Store;
 use wakashu_support::fault_proxy::{Fault, Rule};
 
 const PATIENCE: Duration = Duration::from_secs(15);
-const TOOLS: [&str; 5] = ["index_status", "list_rounds", "get_wakashu_ranking", "get_poem", "search_poems"];
 
 /// A client that passes on what it is told.
 struct Ears(UnboundedSender<()>);
