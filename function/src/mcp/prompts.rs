@@ -57,6 +57,11 @@ const ROUND_TITLE: Argument = Argument {
     completes: Completes::Rounds,
 };
 
+/// An argument that names a rank in the round that the first of the arguments `of` names.
+const fn rank(name: &'static str, description: &'static str, of: &'static [&'static str]) -> Argument {
+    Argument { name, old_name: None, description, required: true, completes: Completes::Ranks(of) }
+}
+
 /// Most characters of a round's title before each poem.
 const MAX_ROUND_CHARACTERS: usize = 40;
 

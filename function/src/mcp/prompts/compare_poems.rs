@@ -1,25 +1,14 @@
 //! `compare_poems`: two poems side by side.
 
-use super::{Argument, Given, Prompt, Question, ROUND_TITLE};
+use super::{Argument, Given, Prompt, Question, ROUND_TITLE, rank};
 use crate::entries::MAX_ENTRY_CHARACTERS;
 use crate::mcp::Refused;
 use crate::mcp::completion::Completes;
 
-const RANK: Argument = Argument {
-    name: "rank",
-    old_name: None,
-    description: "一首目の順位。例: 1",
-    required: true,
-    completes: Completes::Ranks(&["round_title", "round"]),
-};
+const RANK: Argument = rank("rank", "一首目の順位。例: 1", &["round_title", "round"]);
 
-const OTHER_RANK: Argument = Argument {
-    name: "other_rank",
-    old_name: None,
-    description: "二首目の順位。例: 2",
-    required: true,
-    completes: Completes::Ranks(&["other_round", "round_title", "round"]),
-};
+const OTHER_RANK: Argument =
+    rank("other_rank", "二首目の順位。例: 2", &["other_round", "round_title", "round"]);
 
 const OTHER_ROUND: Argument = Argument {
     name: "other_round",

@@ -1,17 +1,10 @@
 //! `explain_honkadori`: what a poem took from the one it alludes to.
 
-use super::{Argument, Given, Prompt, Question, ROUND_TITLE};
+use super::{Argument, Given, Prompt, Question, ROUND_TITLE, rank};
 use crate::entries::MAX_ENTRY_CHARACTERS;
 use crate::mcp::Refused;
-use crate::mcp::completion::Completes;
 
-const RANK: Argument = Argument {
-    name: "rank",
-    old_name: None,
-    description: "順位。例: 1",
-    required: true,
-    completes: Completes::Ranks(&["round_title", "round"]),
-};
+const RANK: Argument = rank("rank", "順位。例: 1", &["round_title", "round"]);
 
 pub(super) static PROMPT: Prompt = Prompt {
     name: "explain_honkadori",
