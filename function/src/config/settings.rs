@@ -95,7 +95,7 @@ pub(crate) static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "WAKASHU_S3_PATH_STYLE",
-        default: "`true` with an endpoint of one's own",
+        default: "`true` with a custom endpoint",
         what: "whether a bucket's name stands in the path instead of the host: `true` or `false`. Region, endpoint and keys come from the usual `AWS_…` variables",
         set: |config, text| truth(text).map(|said| config.s3_path_style = Some(said)),
         show: |config| config.s3_path_style.map(|said| said.to_string()).unwrap_or_default(),

@@ -46,8 +46,8 @@ pub struct S3Settings {
     pub region: Option<String>,
     /// Another server than AWS's; `AWS_ENDPOINT_URL_S3`, else `AWS_ENDPOINT_URL`.
     pub endpoint: Option<String>,
-    /// Whether the bucket stands in the path rather than in the host name; `WAKASHU_S3_PATH_STYLE`. Unless it
-    /// is said, it does exactly when there is an endpoint of one's own.
+    /// Whether the bucket stands in the path rather than in the host name; `WAKASHU_S3_PATH_STYLE`. Where it is
+    /// not said, it does exactly where a custom endpoint is set.
     pub path_style: Option<bool>,
     /// Keys to use instead of looking for some.
     pub keys: Option<Keys>,

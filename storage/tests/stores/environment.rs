@@ -57,7 +57,7 @@ async fn settings_and_credentials_are_found_as_the_aws_tools_find_them() {
     let at = |name| (name, endpoint.as_str());
     let in_lambda = ("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001");
 
-    // From the environment; an endpoint of one's own needs no region.
+    // From the environment; a custom endpoint needs no region.
     assert_eq!(run(&home, &[keys[0], keys[1], region, at("AWS_ENDPOINT_URL")]), "listed");
     assert_eq!(run(&home, &[keys[0], keys[1], at("AWS_ENDPOINT_URL_S3")]), "listed");
     let nearer = [keys[0], keys[1], at("AWS_ENDPOINT_URL_S3"), ("AWS_ENDPOINT_URL", "http://127.0.0.1:1")];
