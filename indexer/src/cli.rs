@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::cmd::bundle::ProgramFor;
-use crate::report::Colour;
+use crate::report::{Colour, Report};
 use crate::words::{self, Language};
 
 /// Turns a folder of poems and pictures into a wakashu archive, and looks into archives.
@@ -213,7 +213,6 @@ Examples:
   wakashu-indexer publish out/poems.wakashu s3://poems-bucket/wakashu
   wakashu-indexer publish wakashu_dir file:///srv/poems --keep 5
   wakashu-indexer publish wakashu_dir s3://poems-bucket --dry-run")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct PublishArguments {
     /// An archive, or a collection to build first
     #[arg(value_name = "FILE|WAKASHU_DIR")]
@@ -229,18 +228,12 @@ pub struct PublishArguments {
     /// What to remember about this version, in at most 500 characters; `history` shows it
     #[arg(long, value_name = "TEXT", value_parser = note)]
     pub note: Option<String>,
-    /// Treat warnings of a collection as errors
-    #[arg(long)]
-    pub strict: bool,
     /// Print one JSON object on stdout: what is served now, what was, what was written and removed, and problems
-    #[arg(long)]
+    #[arg(long, display_order = PLACE_OF_JSON)]
     pub json: bool,
-    /// Show no progress
-    #[arg(long)]
-    pub no_progress: bool,
-    /// How pictures of a collection are treated.
+    /// How a collection is built.
     #[command(flatten)]
-    pub pictures: PictureArguments,
+    pub building: BuildingArguments,
 }
 
 /// Reads the note of a version.
@@ -296,7 +289,6 @@ Examples:
       with addresses for links that are sent to others
   wakashu-indexer export s3://poems-bucket/wakashu -o site/ --previous https://example.org/waka/
       from a store; keeps what readers of the live site still hold")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct ExportArguments {
     /// A collection to build first, an archive, or a store: s3://bucket/prefix, https://host/path or a path
     #[arg(value_name = "WAKASHU_DIR|ARCHIVE|STORE")]
@@ -316,18 +308,12 @@ pub struct ExportArguments {
     /// Say what would be written and removed, and do nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Treat warnings of a collection as errors
-    #[arg(long)]
-    pub strict: bool,
     /// Print one JSON object on stdout: what was written, sizes by kind, warnings and problems
-    #[arg(long)]
+    #[arg(long, display_order = PLACE_OF_JSON)]
     pub json: bool,
-    /// Show no progress
-    #[arg(long)]
-    pub no_progress: bool,
-    /// How pictures of a collection are treated.
+    /// How a collection is built.
     #[command(flatten)]
-    pub pictures: PictureArguments,
+    pub building: BuildingArguments,
 }
 
 /// Arguments of `book`.
@@ -350,18 +336,12 @@ pub struct BookArguments {
     /// Only this round; may be given several times [default: all rounds]
     #[arg(long, value_name = "T")]
     pub round: Vec<String>,
-    /// Treat warnings of a collection as errors
-    #[arg(long)]
-    pub strict: bool,
     /// Print one JSON object on stdout: the file, how much is in it, and problems
-    #[arg(long)]
+    #[arg(long, display_order = PLACE_OF_JSON)]
     pub json: bool,
-    /// Show no progress
-    #[arg(long)]
-    pub no_progress: bool,
-    /// How pictures of a collection are treated.
+    /// How a collection is built.
     #[command(flatten)]
-    pub pictures: PictureArguments,
+    pub building: BuildingArguments,
 }
 
 /// Arguments of `bundle`.
@@ -387,15 +367,9 @@ pub struct BundleArguments {
     /// A wakashu-function to put in, and the Rust target it was built for
     #[arg(long = "program", value_name = "TARGET=PATH")]
     pub programs: Vec<ProgramFor>,
-    /// Treat warnings of a collection as errors
-    #[arg(long)]
-    pub strict: bool,
-    /// Show no progress
-    #[arg(long)]
-    pub no_progress: bool,
-    /// How pictures of a collection are treated.
+    /// How a collection is built.
     #[command(flatten)]
-    pub pictures: PictureArguments,
+    pub building: BuildingArguments,
 }
 
 /// Arguments of `build`.
@@ -440,6 +414,39 @@ pub struct BuildArguments {
     pub threads: Option<NonZeroUsize>,
 }
 
+/// Where the options of building stand in the help of a verb: behind its own.
+const PLACE_OF_STRICT: usize = 100;
+const PLACE_OF_JSON: usize = 101;
+const PLACE_OF_THE_REST: usize = 102;
+
+/// How a collection is built, for verbs that also take what is built already.
+#[derive(Debug, Clone, Args)]
+pub struct BuildingArguments {
+    /// Treat warnings of a collection as errors
+    #[arg(long, display_order = PLACE_OF_STRICT)]
+    pub strict: bool,
+    /// Show no progress
+    #[arg(long, display_order = PLACE_OF_THE_REST)]
+    pub no_progress: bool,
+    /// How pictures of a collection are treated.
+    #[command(flatten, next_display_order = PLACE_OF_THE_REST + 1)]
+    pub pictures: PictureArguments,
+}
+
+impl BuildingArguments {
+    /// Returns the report as it was asked for.
+    pub(crate) fn report(&self, report: Report) -> Report {
+        if self.no_progress { report.without_progress() } else { report }
+    }
+
+    /// Returns the names of the options that were given and make another archive.
+    pub(crate) fn given(&self) -> Vec<&'static str> {
+        let mut given = self.pictures.given();
+        given.extend(self.strict.then_some("--strict"));
+        given
+    }
+}
+
 /// How pictures are treated and kept between builds; for every verb that builds.
 #[derive(Debug, Clone, Args)]
 pub struct PictureArguments {
@@ -462,8 +469,7 @@ pub struct PictureArguments {
 
 impl PictureArguments {
     /// Returns the names of the options that were given.
-    #[must_use]
-    pub fn given(&self) -> Vec<&'static str> {
+    fn given(&self) -> Vec<&'static str> {
         // Taken apart in full, so that a new option cannot be forgotten here.
         let Self { originals, keep_metadata, max_pixels, cache_dir, no_cache } = self;
         let options = [

@@ -16,7 +16,7 @@ use wakashu_storage::{
     archive_key, spool_in,
 };
 
-use crate::cli::PictureArguments;
+use crate::cli::BuildingArguments;
 use crate::cmd::build::{self, BuildRequest, Purpose};
 use crate::output::Output;
 use crate::problem::{Problem, printable_path};
@@ -46,16 +46,15 @@ pub(crate) struct Prepared {
 /// Builds a collection into a file that has no name: it is gone by itself however this program ends.
 pub(crate) fn build_unnamed(
     wakashu_dir: PathBuf,
-    pictures: &PictureArguments,
-    strict: bool,
+    building: &BuildingArguments,
     report: &Report,
 ) -> anyhow::Result<Prepared> {
     let output = Output::Unnamed(std::env::temp_dir());
-    let mut request = BuildRequest::new(wakashu_dir, output).with_pictures(pictures);
-    request.strict = strict;
+    let mut request = BuildRequest::new(wakashu_dir, output).with_pictures(&building.pictures);
+    request.strict = building.strict;
     let outcome = build::build(&request, report)?;
     build::describe(&outcome, &request, Purpose::Store, report);
-    let usable = !outcome.tally.fails(strict);
+    let usable = !outcome.tally.fails(building.strict);
     let file = match outcome.unnamed.filter(|_| usable).and_then(Arc::into_inner) {
         Some(file) => Some(LocalFile::of(file, &request.wakashu_dir)?),
         None => None,
@@ -69,15 +68,8 @@ pub(crate) fn open_file(path: &Path) -> anyhow::Result<LocalFile> {
 }
 
 /// An archive is taken as it is; options that would have changed it must not seem to work.
-pub(crate) fn refuse_options_of_building(
-    named: &str,
-    pictures: &PictureArguments,
-    strict: bool,
-) -> anyhow::Result<()> {
-    let mut given = pictures.given();
-    if strict {
-        given.push("--strict");
-    }
+pub(crate) fn refuse_options_of_building(named: &str, building: &BuildingArguments) -> anyhow::Result<()> {
+    let given = building.given();
     anyhow::ensure!(
         given.is_empty(),
         "`{named}` is an archive, and `{}` only matters when a collection is built; \
@@ -95,18 +87,16 @@ pub(crate) fn is_collection(path: &Path) -> bool {
 /// Returns the archive that was named: of a collection, a file or a store.
 pub(crate) async fn prepare(
     named: &str,
-    pictures: &PictureArguments,
-    strict: bool,
+    building: &BuildingArguments,
     report: &Report,
 ) -> anyhow::Result<Prepared> {
     let path = Path::new(named);
     if is_collection(path) {
-        let (path, pictures, report) = (path.to_owned(), pictures.clone(), report.clone());
-        let built =
-            tokio::task::spawn_blocking(move || build_unnamed(path, &pictures, strict, &report)).await?;
+        let (path, building, report) = (path.to_owned(), building.clone(), report.clone());
+        let built = tokio::task::spawn_blocking(move || build_unnamed(path, &building, &report)).await?;
         return built;
     }
-    refuse_options_of_building(named, pictures, strict)?;
+    refuse_options_of_building(named, building)?;
     if path.is_file() {
         return Ok(Prepared { file: Some(open_file(path)?), published_at: None, problems: Vec::new() });
     }

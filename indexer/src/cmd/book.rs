@@ -36,13 +36,8 @@ struct Bound {
 
 /// Runs the verb.
 pub fn run(arguments: &BookArguments, report: Report) -> anyhow::Result<Status> {
-    let report = if arguments.no_progress { report.without_progress() } else { report };
-    let prepared = runtime()?.block_on(source::prepare(
-        &arguments.source,
-        &arguments.pictures,
-        arguments.strict,
-        &report,
-    ))?;
+    let report = arguments.building.report(report);
+    let prepared = runtime()?.block_on(source::prepare(&arguments.source, &arguments.building, &report))?;
     let mut bound =
         Bound { tally: Tally::of(&prepared.problems), problems: prepared.problems, ..Bound::default() };
     if let Some(file) = prepared.file {

@@ -37,7 +37,7 @@ const VERSION_DIGITS: usize = 12;
 
 /// Runs the verb.
 pub fn run(arguments: &BundleArguments, report: Report) -> anyhow::Result<Status> {
-    let report = if arguments.no_progress { report.without_progress() } else { report };
+    let report = arguments.building.report(report);
     anyhow::ensure!(
         arguments.output.extension().is_some_and(|extension| extension == "mcpb"),
         "`{}` must end in `.mcpb`: by that name hosts know what to do with it",
@@ -45,8 +45,7 @@ pub fn run(arguments: &BundleArguments, report: Report) -> anyhow::Result<Status
     );
     let programs = programs(&arguments.programs, &report)?;
     let named = arguments.source.as_str();
-    let prepared =
-        runtime()?.block_on(source::prepare(named, &arguments.pictures, arguments.strict, &report))?;
+    let prepared = runtime()?.block_on(source::prepare(named, &arguments.building, &report))?;
     let Some(file) = prepared.file else { return Ok(Status::Findings) };
     let source = Source::open(file, prepared.published_at)?;
     let address = is_address(named).then(|| named.trim_end_matches('/'));

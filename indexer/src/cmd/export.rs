@@ -40,16 +40,11 @@ struct Exported<'a> {
 
 /// Runs the verb.
 pub fn run(arguments: &ExportArguments, report: Report) -> anyhow::Result<Status> {
-    let report = if arguments.no_progress { report.without_progress() } else { report };
+    let report = arguments.building.report(report);
     refuse_folder_inside(&arguments.source, &arguments.output)?;
     let base = arguments.base_url.as_deref().map(base_address).transpose()?;
     let runtime = runtime()?;
-    let prepared = runtime.block_on(source::prepare(
-        &arguments.source,
-        &arguments.pictures,
-        arguments.strict,
-        &report,
-    ))?;
+    let prepared = runtime.block_on(source::prepare(&arguments.source, &arguments.building, &report))?;
     let exported = Exported {
         folder: printable_path(&arguments.output),
         dry_run: arguments.dry_run,

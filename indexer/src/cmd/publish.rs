@@ -32,7 +32,7 @@ struct Published<'a> {
 
 /// Runs the verb.
 pub fn run(arguments: &PublishArguments, report: Report) -> anyhow::Result<Status> {
-    let report = if arguments.no_progress { report.without_progress() } else { report };
+    let report = arguments.building.report(report);
     let Prepared { file, problems, .. } = prepare(arguments, &report)?;
     let published = Published {
         dry_run: arguments.dry_run,
@@ -84,16 +84,11 @@ pub fn run(arguments: &PublishArguments, report: Report) -> anyhow::Result<Statu
 /// Returns the archive that was named; builds it if a collection was.
 fn prepare(arguments: &PublishArguments, report: &Report) -> anyhow::Result<Prepared> {
     if arguments.source.is_dir() {
-        return source::build_unnamed(
-            arguments.source.clone(),
-            &arguments.pictures,
-            arguments.strict,
-            report,
-        );
+        return source::build_unnamed(arguments.source.clone(), &arguments.building, report);
     }
     let file = source::open_file(&arguments.source)?;
     let named = printable_path(&arguments.source);
-    source::refuse_options_of_building(&named, &arguments.pictures, arguments.strict)?;
+    source::refuse_options_of_building(&named, &arguments.building)?;
     Ok(Prepared { file: Some(file), published_at: None, problems: Vec::new() })
 }
 
