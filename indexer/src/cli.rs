@@ -53,6 +53,7 @@ pub fn in_language(command: clap::Command, language: Language) -> clap::Command 
 
 /// How the program talks.
 #[derive(Debug, Clone, Args)]
+#[command(next_display_order = PLACE_OF_TALK)]
 pub struct Talk {
     /// Say nothing but problems
     #[arg(short, long, global = true, conflicts_with = "verbose")]
@@ -111,10 +112,12 @@ pub enum Verb {
     Completions(CompletionsArguments),
 }
 
-/// Where the options of building stand in the help of a verb: behind its own.
+/// Where options that verbs share stand in their help: behind their own.
 const PLACE_OF_STRICT: usize = 100;
 const PLACE_OF_JSON: usize = 101;
-const PLACE_OF_THE_REST: usize = 102;
+const PLACE_OF_NO_PROGRESS: usize = 102;
+const PLACE_OF_PICTURES: usize = 103;
+const PLACE_OF_TALK: usize = 200;
 
 /// How a collection is built, for verbs that also take what is built already.
 #[derive(Debug, Clone, Args)]
@@ -123,10 +126,10 @@ pub struct BuildingArguments {
     #[arg(long, display_order = PLACE_OF_STRICT)]
     pub strict: bool,
     /// Show no progress
-    #[arg(long, display_order = PLACE_OF_THE_REST)]
+    #[arg(long, display_order = PLACE_OF_NO_PROGRESS)]
     pub no_progress: bool,
     /// How pictures of a collection are treated.
-    #[command(flatten, next_display_order = PLACE_OF_THE_REST + 1)]
+    #[command(flatten, next_display_order = PLACE_OF_PICTURES)]
     pub pictures: PictureArguments,
 }
 
