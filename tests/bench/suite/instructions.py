@@ -10,6 +10,8 @@ TITLES = {
     "tools-list": "tools/list",
     "ranking-1-guarded": "ranking behind token, rates and origin",
     "picture-304": "picture that the client has",
+    "page": "page of a poem",
+    "page-304": "page that the client has",
     "resource": "resources/read of an entry",
     "bridge": "small call through wakashu bridge",
 }

@@ -29,9 +29,12 @@ const SECRET_SHA256: &str = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25
 
 /// What is asked again and again.
 struct Case {
-    /// Its body; a picture is asked for where there is none.
+    path: String,
+    /// What is sent there.
     body: Option<String>,
     is_modern: bool,
+    /// Whether the one who asks has the answer already.
+    is_known: bool,
     /// Whether tokens, rates and an origin stand before the endpoint.
     is_guarded: bool,
 }
@@ -54,10 +57,21 @@ impl Case {
             "resource" => Some(format!(
                 r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"wakashu://rounds/{ROUND}/1"}}}}"#
             )),
-            "picture-304" => None,
+            "picture-304" | "page" | "page-304" => None,
             _ => Some(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#.to_owned()),
         };
-        Self { body, is_modern: name.ends_with("-modern"), is_guarded: name.ends_with("-guarded") }
+        let path = match name {
+            "picture-304" => format!("/pictures/{ROUND}/1"),
+            "page" | "page-304" => format!("/rounds/{ROUND}/1"),
+            _ => "/mcp".to_owned(),
+        };
+        Self {
+            path,
+            body,
+            is_modern: name.ends_with("-modern"),
+            is_known: name.ends_with("-304"),
+            is_guarded: name.ends_with("-guarded"),
+        }
     }
 
     fn request(
@@ -66,8 +80,8 @@ impl Case {
         etag: Option<&HeaderValue>,
     ) -> Result<Request<Full<Bytes>>, Box<dyn Error>> {
         let mut request = match self.body {
-            Some(_) => Request::post("/mcp").header("content-type", "application/json"),
-            None => Request::get(format!("/pictures/{ROUND}/1")),
+            Some(_) => Request::post(&self.path).header("content-type", "application/json"),
+            None => Request::get(&self.path),
         };
         request = request.header("host", HOST);
         if let Some(etag) = etag {
@@ -156,7 +170,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let client = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let arrival = || Arrival { client, ..Arrival::default() };
         let mut etag = None;
-        if case.body.is_none() {
+        if case.is_known {
             let first = app.answer(arrival(), case.request(&body, None)?).await;
             etag = first.headers().get(ETAG).cloned();
         }
