@@ -7,9 +7,11 @@ use crate::web::reply::Reply;
 
 /// Tells whether a client already has what `etag` names, so that nothing has to be read.
 pub(super) fn is_known(headers: &HeaderMap, etag: &str) -> bool {
-    let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    let mut known = known.flat_map(|value| value.split(',')).map(|tag| tag.trim().trim_start_matches("W/"));
-    known.any(|tag| tag == etag || tag == "*")
+    let is_among = |tags: &str| {
+        tags.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)
+    };
+    // As it was sent, from nearly everybody; else a list.
+    headers.get_all(IF_NONE_MATCH).iter().any(|sent| sent == etag || sent.to_str().is_ok_and(is_among))
 }
 
 /// Names what a reply holds.
