@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
+use wakashu_pages::Preview;
 use wakashu_storage::Location;
 
 use crate::config::Config;
@@ -135,15 +137,28 @@ pub struct Server {
 impl Server {
     /// Binds the address and opens the archive.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
-        Self::start_with(config, None).await
+        Self::start_with(config, None, None).await
+    }
+
+    /// Binds the address for a preview: what it shows besides the archive stands on top of its pages, and they load
+    /// themselves again when that changes. Where tokens are asked for there are no pages, and nothing of it is shown.
+    pub async fn start_preview(
+        config: &Config,
+        shown: watch::Receiver<Arc<Preview>>,
+    ) -> Result<Self, StartError> {
+        Self::start_with(config, None, Some(shown)).await
     }
 
     /// Binds the address for a gateway, which answers in place of an archive.
     pub async fn start_gateway(config: &Config, gateway: Arc<dyn Gateway>) -> Result<Self, StartError> {
-        Self::start_with(config, Some(gateway)).await
+        Self::start_with(config, Some(gateway), None).await
     }
 
-    async fn start_with(config: &Config, gateway: Option<Arc<dyn Gateway>>) -> Result<Self, StartError> {
+    async fn start_with(
+        config: &Config,
+        gateway: Option<Arc<dyn Gateway>>,
+        preview: Option<watch::Receiver<Arc<Preview>>>,
+    ) -> Result<Self, StartError> {
         let state = For::Local.state(config)?;
         let listen = |cause| StartError::Listen { host: config.host.clone(), port: config.port, cause };
         let listener = TcpListener::bind((config.host.as_str(), config.port)).await.map_err(listen)?;
@@ -158,6 +173,7 @@ impl Server {
         let host = local::is_local(address).then(|| host_of(address.ip()));
         let mut app = For::Local.app(config, state, base, host);
         app.core.gateway = gateway;
+        app.core.preview = preview.filter(|_| !app.core.is_guarded);
         look(&app.core, config).await;
         let app = Arc::new(app);
         let limits = Limits { together: MAX_CONNECTIONS, each: config.connections_per_client };

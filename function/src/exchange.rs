@@ -11,6 +11,7 @@ use std::time::{Instant, SystemTime};
 
 use arrayvec::ArrayString;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use wakashu_pages::Preview;
 use wakashu_storage::Timestamp;
 
 use crate::desk::{Desk, Wants};
@@ -58,6 +59,8 @@ pub(crate) struct Core {
     pub(crate) state: Arc<ArchiveState>,
     /// Who answers in its place, if anybody does.
     pub(crate) gateway: Option<Arc<dyn Gateway>>,
+    /// What its pages show besides, where they are those of a preview.
+    pub(crate) preview: Option<watch::Receiver<Arc<Preview>>>,
     /// The limits under which answers are worked on.
     pub(crate) desk: Desk,
     /// How often clients may ask, where that is limited.
@@ -83,6 +86,7 @@ impl Core {
         Self {
             state,
             gateway: None,
+            preview: None,
             desk: Desk::default(),
             rates: None,
             base,

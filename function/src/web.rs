@@ -118,11 +118,13 @@ impl App {
         self.seal(&x, route, &parts, reply)
     }
 
-    /// Tells whether an endpoint is there: counters may be off, and a gateway has no archive to show.
+    /// Tells whether an endpoint is there: counters may be off, a gateway has no archive to show, and only pages of a
+    /// preview hear of changes.
     fn has(&self, endpoint: Endpoint) -> bool {
         match endpoint {
             Endpoint::Mcp | Endpoint::Health | Endpoint::Ready => true,
             Endpoint::Metrics => self.core.metrics.is_some(),
+            Endpoint::Changes => self.core.preview.is_some(),
             _ => self.core.gateway.is_none(),
         }
     }
@@ -190,8 +192,9 @@ impl App {
             Endpoint::Metrics => return metrics::answer(x),
             Endpoint::Picture => return pictures::answer(x, route, parts).await,
             Endpoint::Page(page) => return pages::answer(self, x, page, route, parts).await,
-            Endpoint::Asset => return pages::asset(route.path.segments(path).next(), parts),
+            Endpoint::Asset => return pages::asset(x, route.path.segments(path).next(), parts),
             Endpoint::Icon => return pages::icon(parts),
+            Endpoint::Changes => return changes(x, route),
             Endpoint::Moved => return moved(parts),
             Endpoint::Mcp | Endpoint::Missing => return Refusal::Missing.in_form(x, route.form),
             Endpoint::V1List => v1::Asked::List(parts.uri.query()),
@@ -216,6 +219,18 @@ fn too_many_streams(x: &mut Exchange<'_>, subscription: &Subscription) -> Reply 
     let replied = mcp::refuse(x, &error, Some(&subscription.id));
     let reply = Reply::json(replied.status, replied.answer.unwrap_or_default());
     reply.with(RETRY_AFTER, SECONDS_UNTIL_A_STREAM_ENDS)
+}
+
+/// Tells a page of a preview what is shown, and when that changes.
+fn changes(x: &mut Exchange<'_>, route: &Route) -> Reply {
+    match (x.core.preview.clone(), x.core.stream_place()) {
+        (None, _) => Refusal::Missing.in_form(x, route.form),
+        (_, None) => {
+            let refused = ToolError::RateLimited { retry_after_seconds: SECONDS_UNTIL_A_STREAM_ENDS };
+            Refusal::Fault(refused).in_form(x, route.form)
+        }
+        (Some(preview), Some(place)) => events::of_preview(x.core, preview, place),
+    }
 }
 
 /// Leads from the old addresses to the ones under `/v1`, the query with them.

@@ -196,7 +196,7 @@ impl<'a> Site<'a> {
         Ok(Self {
             source: order.source,
             collection: Collection::new(order.source.archive.clone()),
-            place: Place { style: LinkStyle::Folder, base: order.base, can_search: true },
+            place: Place { style: LinkStyle::Folder, base: order.base, can_search: true, preview: None },
             connect: Connect { mcp: None, store: order.base, bundle: has_bundle.then_some(BUNDLE) },
             published_at: order.published_at,
             lookup: lookup(order.source)?,

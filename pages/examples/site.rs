@@ -28,7 +28,7 @@ fn main() {
     };
     let site = Renderer {
         collection: &collection,
-        place: Place { style: LinkStyle::Folder, base: base.as_deref(), can_search: true },
+        place: Place { style: LinkStyle::Folder, base: base.as_deref(), can_search: true, preview: None },
         connect,
     };
     let view = |chunk: &wakashu_archive::ArchivedChunk| {

@@ -8,6 +8,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use wakashu_archive::{ArchivedRendition, Size};
 
 use crate::folder_name::folder_name;
+use crate::preview::Preview;
 
 /// What stands for itself in a part of an address.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -67,6 +68,8 @@ pub struct Place<'a> {
     pub base: Option<&'a str>,
     /// Whether a search is answered there. Where it is not, no page has a field for one.
     pub can_search: bool,
+    /// What a preview shows besides; `None` everywhere else.
+    pub preview: Option<&'a Preview>,
 }
 
 /// The links of one document.
@@ -252,6 +255,7 @@ mod tests {
             style: LinkStyle::Served { root: "/" },
             base: Some("https://example.org"),
             can_search: true,
+            preview: None,
         };
         let links = place.links(POEM);
         assert_eq!(links.to(Address::Collection { page: 1 }).as_str(), "/");
@@ -265,15 +269,15 @@ mod tests {
             place.absolute(POEM).unwrap().as_str(),
             "https://example.org/rounds/%E7%AC%AC1%E5%9B%9E/3"
         );
-        let below = Place { style: LinkStyle::Served { root: "/waka/" }, base: None, can_search: true };
+        let below = Place { style: LinkStyle::Served { root: "/waka/" }, base: None, ..place };
         assert_eq!(below.links(POEM).to(Address::Feed).as_str(), "/waka/feed.xml");
         assert!(below.absolute(POEM).is_none());
     }
 
     #[test]
     fn files_name_each_other_from_where_they_lie() {
-        let place =
-            Place { style: LinkStyle::Folder, base: Some("https://example.org/waka/"), can_search: true };
+        let base = Some("https://example.org/waka/");
+        let place = Place { style: LinkStyle::Folder, base, can_search: true, preview: None };
         assert_eq!(place.links(POEM).to(Address::Collection { page: 1 }).as_str(), "../../../index.html");
         assert_eq!(
             place.links(Address::Search).to(POEM).as_str(),
@@ -298,7 +302,7 @@ mod tests {
             (Some("https://example.org/"), "/feed.xml"),
             (None, "/feed.xml"),
         ] {
-            let place = Place { style: LinkStyle::Folder, base, can_search: true };
+            let place = Place { style: LinkStyle::Folder, base, can_search: true, preview: None };
             assert_eq!(place.links(Address::NotFound).to(Address::Feed).as_str(), feed);
         }
     }

@@ -24,6 +24,20 @@ pub static ASSETS: LazyLock<[Asset; 3]> = LazyLock::new(|| {
     ]
 });
 
+/// The files that only pages of a preview refer to: style sheet, script.
+static OF_PREVIEW: LazyLock<[Asset; 2]> = LazyLock::new(|| {
+    [
+        Asset::new("preview", "css", "text/css; charset=utf-8", include_str!("../assets/preview.css")),
+        Asset::new("preview", "js", "text/javascript; charset=utf-8", include_str!("../assets/preview.js")),
+    ]
+});
+
+/// Returns the file of that name, if it is one of those that only a preview serves.
+#[must_use]
+pub fn preview_asset(name: &str) -> Option<&'static Asset> {
+    OF_PREVIEW.iter().find(|asset| asset.name == name)
+}
+
 /// Returns the file of that name, if it is one of today's.
 #[must_use]
 pub fn asset(name: &str) -> Option<&'static Asset> {
@@ -52,6 +66,16 @@ pub(crate) fn icon() -> &'static str {
     &icon.name
 }
 
+pub(crate) fn preview_style() -> &'static str {
+    let [style, _] = &*OF_PREVIEW;
+    &style.name
+}
+
+pub(crate) fn preview_script() -> &'static str {
+    let [_, script] = &*OF_PREVIEW;
+    &script.name
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,11 +86,15 @@ mod tests {
             assert_eq!(asset(name).unwrap().name, name);
         }
         assert_eq!(asset("style.css"), None);
+        for name in [preview_style(), preview_script()] {
+            assert_eq!(preview_asset(name).unwrap().name, name);
+            assert_eq!(asset(name), None, "only a preview serves it");
+        }
     }
 
     #[test]
     fn no_file_asks_for_another() {
-        for asset in &*ASSETS {
+        for asset in ASSETS.iter().chain(&*OF_PREVIEW) {
             for reference in ["url(", "@import", "fetch(", "import(", "eval(", "innerHTML"] {
                 assert!(!asset.body.contains(reference), "{reference} in {}", asset.name);
             }

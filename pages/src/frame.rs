@@ -87,9 +87,14 @@ impl<'a> Page<'a> {
                     @if let Some(previous) = self.previous { link rel="prev" href=(links.to(previous)); }
                     @if let Some(next) = self.next { link rel="next" href=(links.to(next)); }
                     @if self.is_kept { (self.sharing(place, name)) }
+                    @if let Some(preview) = place.preview {
+                        link rel="stylesheet" href=(links.to(Address::Asset(assets::preview_style())));
+                        script src=(links.to(Address::Asset(assets::preview_script()))) defer data-mark=(preview.mark) {}
+                    }
                 }
                 body class=(self.kind) {
                     a.skip href="#main" { "本文へ移る" }
+                    @if let Some(preview) = place.preview { (preview.banner()) }
                     @if !is_collection && collection.is_some() { (self.way_back(&links, short)) }
                     main #main { (main) }
                     @if collection.is_some() {

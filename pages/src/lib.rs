@@ -21,6 +21,7 @@ mod outward;
 mod picture;
 mod poem;
 mod policy;
+mod preview;
 mod round;
 mod search;
 mod text;
@@ -29,7 +30,7 @@ mod view;
 mod zip;
 
 pub use address::{Address, LinkStyle, Place, picture_file};
-pub use assets::{ASSETS, Asset, asset};
+pub use assets::{ASSETS, Asset, asset, preview_asset};
 pub use book::{Book, BookError, BookPicture};
 pub use collection::{Collection, Connect, ROUNDS_ON_A_PAGE, Renderer};
 pub use feed::FEED_ROUNDS;
@@ -37,7 +38,11 @@ pub use folder_name::folder_name;
 pub use frame::{Document, HTML};
 pub use lookup::{Lookup, LookupFile};
 pub use notice::Notice;
-pub use policy::{CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY_IN_META, REFERRER_POLICY};
+pub use policy::{
+    CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY_IN_META, CONTENT_SECURITY_POLICY_OF_PREVIEW,
+    REFERRER_POLICY,
+};
+pub use preview::{Finding, Preview};
 pub use round::{ENTRIES_ON_A_PAGE, chunks_of_page, pages_of_round};
 pub use search::{HITS_ON_A_PAGE, Hit, Outcome, Total};
 pub use view::{VIEW_VERSION, view};

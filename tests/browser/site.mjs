@@ -56,8 +56,8 @@ export class Site {
     page.on("pageerror", (error) => complain(`script: ${error.message}`));
     page.on("dialog", (dialog) => { complain(`dialog: ${dialog.message()}`); dialog.dismiss(); });
     page.on("request", (request) => request.url().startsWith(this.origin) || request.url().startsWith("data:") || complain(`asks elsewhere: ${request.url()}`));
-    // The browser gives up fetching the tab's icon when it leaves the page.
-    const isGivenUp = (request) => request.failure()?.errorText === "net::ERR_ABORTED" && request.url().includes("/assets/icon-");
+    // The browser gives up fetching the tab's icon and listening for changes when it leaves the page.
+    const isGivenUp = (request) => request.failure()?.errorText === "net::ERR_ABORTED" && /\/assets\/icon-|\/changes$/.test(request.url());
     page.on("requestfailed", (request) => isGivenUp(request) || complain(`not there: ${request.url()}`));
     page.on("response", (response) => response.status() >= 400 && complain(`${response.status()}: ${response.url()}`));
     await page.goto(url, { waitUntil: "load" });

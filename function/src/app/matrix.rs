@@ -231,9 +231,15 @@ fn request(door: For, route: &Route, circumstance: Circumstance) -> Request<Vec<
     request.body(format!("{body}{}", " ".repeat(padding)).into_bytes()).unwrap()
 }
 
-/// Returns the row that answers: on Lambda nothing is counted, and its path does not exist.
+/// Returns the row that answers: on Lambda nothing is counted, and only pages of a preview hear of changes. Where that is
+/// not, the path does not exist.
 fn answering(door: For, route: &'static Route) -> &'static Route {
-    if door == For::Lambda && route.to == Endpoint::Metrics { nowhere().1 } else { route }
+    let is_there = match route.to {
+        Endpoint::Metrics => door == For::Local,
+        Endpoint::Changes => false,
+        _ => true,
+    };
+    if is_there { route } else { nowhere().1 }
 }
 
 /// Returns the status a route answers with when all is well.

@@ -1,7 +1,8 @@
-//! Server-sent events: the stream behind `subscriptions/listen`.
+//! Server-sent events: the stream behind `subscriptions/listen`, and the one that pages of a preview listen to.
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use futures_util::stream::{self, BoxStream, StreamExt as _};
 use http::HeaderValue;
 use http::header::{CACHE_CONTROL, HeaderName};
 use tokio::sync::{OwnedSemaphorePermit, watch};
+use wakashu_pages::Preview;
 
 use crate::exchange::Core;
 use crate::mcp::subscriptions::Subscription;
@@ -19,6 +21,9 @@ use crate::web::reply::{Media, Payload, Reply};
 
 /// How often a quiet stream shows that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// What is sent where there is nothing to tell: a comment.
+const ALIVE: &[u8] = b":\n\n";
 
 /// A stream of events.
 pub struct Events(BoxStream<'static, Bytes>);
@@ -61,7 +66,33 @@ pub(super) fn stream(core: &Core, subscription: Subscription, place: OwnedSemaph
         let events = listening.next().await?;
         Some((events, listening))
     });
-    let body = Payload::Events(Box::pin(Events(events.boxed())));
+    sent(events.boxed())
+}
+
+/// Returns a reply that names what a preview shows, at once and whenever that changes. `place` is its place among the streams.
+pub(super) fn of_preview(
+    core: &Core,
+    mut preview: watch::Receiver<Arc<Preview>>,
+    place: OwnedSemaphorePermit,
+) -> Reply {
+    preview.mark_changed();
+    let listening = (preview, core.closing(), place);
+    let events = stream::unfold(listening, async |(mut preview, mut closing, place)| {
+        let event = tokio::select! {
+            changed = preview.changed() => {
+                changed.ok()?;
+                Bytes::from(format!("data: {}\n\n", preview.borrow_and_update().mark))
+            }
+            _ = closing.wait_for(|closing| *closing) => return None,
+            () = tokio::time::sleep(KEEP_ALIVE) => Bytes::from_static(ALIVE),
+        };
+        Some((event, (preview, closing, place)))
+    });
+    sent(events.boxed())
+}
+
+fn sent(events: BoxStream<'static, Bytes>) -> Reply {
+    let body = Payload::Events(Box::pin(Events(events)));
     let reply = Reply { status: 200, media: Media::Events, more: None, body };
     let reply = reply.with(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     reply.with(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"))
@@ -91,8 +122,7 @@ impl Listening {
         let now = *self.changes.borrow_and_update();
         let events: Vec<u8> = self.subscription.changed(self.seen, now).into_iter().flat_map(event).collect();
         self.seen = now;
-        // Nothing to tell: a comment shows that the stream lives.
-        if events.is_empty() { Bytes::from_static(b":\n\n") } else { Bytes::from(events) }
+        if events.is_empty() { Bytes::from_static(ALIVE) } else { Bytes::from(events) }
     }
 
     fn close(&mut self) -> Bytes {

@@ -5,6 +5,7 @@
 mod search;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -15,7 +16,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
 use wakashu_archive::{ArchivedChunk, ArchivedRound, ColumnName, ContentHash, PageView, Rank};
 use wakashu_pages::{
-    ASSETS, Asset, Connect, Document, HTML, LinkStyle, Notice, Place, Renderer, TEMPLATE_VERSION,
+    ASSETS, Asset, Connect, Document, HTML, LinkStyle, Notice, Place, Preview, Renderer, TEMPLATE_VERSION,
     chunks_of_page, pages_of_round,
 };
 
@@ -64,8 +65,9 @@ pub(super) async fn answer(
 }
 
 /// Answers with a file that pages refer to.
-pub(super) fn asset(name: Option<&str>, parts: &Parts) -> Reply {
-    match name.and_then(wakashu_pages::asset) {
+pub(super) fn asset(x: &Exchange<'_>, name: Option<&str>, parts: &Parts) -> Reply {
+    let of_preview = |name| x.core.preview.as_ref().and_then(|_| wakashu_pages::preview_asset(name));
+    match name.and_then(|name| wakashu_pages::asset(name).or_else(|| of_preview(name))) {
         Some(asset) => file(asset, FOREVER, parts),
         None => Reply::plain(404, "no such file"),
     }
@@ -93,15 +95,20 @@ const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 /// Returns a page that says why there is nothing else to show.
 pub(super) fn notice(x: &Exchange<'_>, notice: Notice, status: u16) -> Reply {
     let collection = x.index().map(|index| index.collection()).filter(|_| notice != Notice::Closed);
-    let root = root_of(x.base());
-    let place = Place { base: None, ..place(x, &root) };
-    shown(status, notice.page(place, collection))
+    let (root, preview) = (root_of(x.base()), previewed(x));
+    let place = Place { base: None, ..place(x, &root, preview.as_deref()) };
+    shown(x, status, notice.page(place, collection))
+}
+
+/// Returns what a preview shows besides the collection, if this is one.
+fn previewed(x: &Exchange<'_>) -> Option<Arc<Preview>> {
+    x.core.preview.as_ref().map(|preview| Arc::clone(&preview.borrow()))
 }
 
 /// Returns where the site stands, `root` being the path of its address.
-fn place<'a>(x: &'a Exchange<'_>, root: &'a str) -> Place<'a> {
+fn place<'a>(x: &'a Exchange<'_>, root: &'a str, preview: Option<&'a Preview>) -> Place<'a> {
     let can_search = x.index().is_some_and(|index| index.archive().column(ColumnName::Text).is_some());
-    Place { style: LinkStyle::Served { root }, base: x.base(), can_search }
+    Place { style: LinkStyle::Served { root }, base: x.base(), can_search, preview }
 }
 
 /// Returns the path of an address, with a slash at its end.
@@ -114,15 +121,19 @@ fn root_of(base: Option<&str>) -> Cow<'static, str> {
 }
 
 /// Returns a document that only holds just now.
-fn shown(status: u16, document: Document) -> Reply {
-    sent(status, document.media_type, Bytes::from(document.body)).with(CACHE_CONTROL, KEEP_NOTHING)
+fn shown(x: &Exchange<'_>, status: u16, document: Document) -> Reply {
+    sent(x, status, document.media_type, Bytes::from(document.body)).with(CACHE_CONTROL, KEEP_NOTHING)
 }
 
 /// Returns a document as it is sent.
-fn sent(status: u16, media_type: &'static str, body: Bytes) -> Reply {
+fn sent(x: &Exchange<'_>, status: u16, media_type: &'static str, body: Bytes) -> Reply {
+    let policy = match x.core.preview {
+        Some(_) => wakashu_pages::CONTENT_SECURITY_POLICY_OF_PREVIEW,
+        None => wakashu_pages::CONTENT_SECURITY_POLICY,
+    };
     let mut headers = Box::new(HeaderMap::with_capacity(8));
     let told: [(HeaderName, &'static str); 3] = [
-        (CONTENT_SECURITY_POLICY, wakashu_pages::CONTENT_SECURITY_POLICY),
+        (CONTENT_SECURITY_POLICY, policy),
         (REFERRER_POLICY, wakashu_pages::REFERRER_POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
@@ -161,18 +172,19 @@ impl Owed for Asked<'_> {
         let Some(index) = x.index() else {
             return Err(ToolError::IndexUnavailable { configured: x.served.is_configured() });
         };
-        let name = self.name(x);
+        let preview = previewed(x);
+        let name = self.name(x, preview.as_deref());
         let etag = format!("\"{}\"", name.to_short_hex().as_str());
         let is_known = || conditional::is_known(&self.parts.headers, &etag);
         let named = |reply: Reply| conditional::tagged(reply.with(CACHE_CONTROL, ASK_AGAIN), &etag);
         if let Some(document) = index.document(&name) {
-            return Ok(named(if is_known() { Reply::empty(304) } else { sent(200, HTML, document) }));
+            return Ok(named(if is_known() { Reply::empty(304) } else { sent(x, 200, HTML, document) }));
         }
         let root = root_of(x.base());
         let mcp = x.base().map(|base| format!("{base}/mcp"));
         let site = Renderer {
             collection: index.collection(),
-            place: place(x, &root),
+            place: place(x, &root, preview.as_deref()),
             connect: Connect { mcp: mcp.as_deref(), store: None, bundle: self.bundle },
         };
         let made = match self.page {
@@ -190,11 +202,11 @@ impl Owed for Asked<'_> {
                 if self.is_kept() {
                     index.keep_document(name, body.clone());
                 }
-                named(sent(200, document.media_type, body))
+                named(sent(x, 200, document.media_type, body))
             }
             Made::Known => named(Reply::empty(304)),
-            Made::Partly(document) => shown(200, document),
-            Made::Refused(document) => shown(400, document),
+            Made::Partly(document) => shown(x, 200, document),
+            Made::Refused(document) => shown(x, 400, document),
             Made::Missing => notice(x, Notice::NotFound, 404),
         })
     }
@@ -202,14 +214,15 @@ impl Owed for Asked<'_> {
 
 impl Asked<'_> {
     /// Names all that the page is made of: the archive, the templates, its address, and what it says of where it stands.
-    fn name(&self, x: &Exchange<'_>) -> ContentHash {
+    fn name(&self, x: &Exchange<'_>, preview: Option<&Preview>) -> ContentHash {
         // Enough of it to tell versions of one collection apart, and less to go through.
         let digest = x.served.loaded().and_then(|loaded| loaded.digest.get(..16)).unwrap_or_default();
         let address = self.parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
         let bundle = self.bundle.unwrap_or_default();
         let told =
             [digest, TEMPLATE_VERSION, env!("CARGO_PKG_VERSION"), x.base().unwrap_or_default(), bundle];
-        ContentHash::of([&told.join("\n"), "\n", address].concat().as_bytes())
+        let mark = preview.map_or("", |preview| &preview.mark);
+        ContentHash::of([&told.join("\n"), "\n", address, mark].concat().as_bytes())
     }
 
     /// Tells whether the page is worth keeping: many may ask for it, and it has one address.

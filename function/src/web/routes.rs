@@ -96,6 +96,8 @@ pub(crate) enum Endpoint {
     Asset,
     /// The icon, where browsers look for it unasked.
     Icon,
+    /// What pages of a preview listen to. Nowhere else there is such a path.
+    Changes,
     V1List,
     V1Tool,
     V1Search,
@@ -162,7 +164,7 @@ const fn page(path: Pattern, name: &'static str, to: Page) -> Route {
 const FRONT: usize = 2;
 
 /// All routes. The first whose path fits answers.
-pub(crate) static ROUTES: [Route; 27] = [
+pub(crate) static ROUTES: [Route; 28] = [
     route(Pattern::Exact("/mcp"), Methods::Post, "mcp", STATUS, Form::Rpc, Endpoint::Mcp),
     route(Pattern::Exact("/"), Methods::Get, "health", None, Form::Plain, Endpoint::Health),
     page(Pattern::Exact("/"), "page", Page::Collection),
@@ -211,6 +213,7 @@ pub(crate) static ROUTES: [Route; 27] = [
     ),
     route(Pattern::Exact("/tools"), Methods::Get, "tools", None, Form::Plain, Endpoint::Moved),
     route(Pattern::Exact("/tools/call"), Methods::Post, "tools", None, Form::Plain, Endpoint::Moved),
+    route(Pattern::Exact("/changes"), Methods::Get, "page", None, Form::Plain, Endpoint::Changes),
     missing(Pattern::Below("/mcp"), "other", STATUS, Form::Plain),
     missing(Pattern::Below("/v1"), "v1", STATUS, Form::V1),
     missing(Pattern::Below("/pictures"), "pictures", STATUS, Form::Plain),

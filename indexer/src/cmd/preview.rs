@@ -1,12 +1,16 @@
 //! `preview`: the collection as readers will see it, on this machine, built again when it changes.
 
+mod shown;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
+use tokio::sync::watch;
 use wakashu_archive::ContentHash;
 use wakashu_function::{ArchiveState, Config, app as server, door};
+use wakashu_pages::Preview as Shown;
 use wakashu_storage::{
     ARCHIVES_PREFIX, Folder, Location, Progress, PublishOptions, Store as _, Version, digest_of_key,
 };
@@ -46,12 +50,13 @@ pub fn run(arguments: &PreviewArguments, report: Report) -> anyhow::Result<Statu
     look_at_port(&config, &report)?;
     let runtime = runtime()?;
     let seen = fingerprint(&arguments.wakashu_dir);
-    let published = runtime.block_on(preview.build_and_publish())?;
-    if published == Built::Nothing && !arguments.watch {
+    let (built, shown) = runtime.block_on(preview.build_and_publish(false))?;
+    if built == Built::Nothing && !arguments.watch {
         return Ok(Status::Findings);
     }
+    let shown = watch::Sender::new(Arc::new(shown));
     runtime.block_on(async {
-        let running = server::Server::start(&config).await?;
+        let running = server::Server::start_preview(&config, shown.subscribe()).await?;
         // The program that reads the address may stop the server at once.
         let stop = door::local::stop_requested();
         let asks_for_tokens = !config.tokens.is_empty();
@@ -62,7 +67,11 @@ pub fn run(arguments: &PreviewArguments, report: Report) -> anyhow::Result<Statu
             report.remark(&talk::not_opened(page));
         }
         server::write_connection_help(&mut std::io::stderr(), &mcp, asks_for_tokens, None)?;
-        let watching = arguments.watch.then(|| tokio::spawn(preview.watch(seen, running.state())));
+        report.remark(&talk::look_at(page));
+        let watching = arguments.watch.then(|| {
+            let is_shown = built != Built::Nothing;
+            tokio::spawn(preview.watch(seen, is_shown, running.state(), shown.clone()))
+        });
         running.serve(stop).await;
         if let Some(watching) = watching {
             watching.abort();
@@ -115,8 +124,9 @@ struct Preview {
 }
 
 impl Preview {
-    /// Builds the collection and publishes it.
-    async fn build_and_publish(&self) -> anyhow::Result<Built> {
+    /// Builds the collection and publishes it; returns what to show of it besides. `is_before_shown` tells whether there is
+    /// an earlier version to look at.
+    async fn build_and_publish(&self, is_before_shown: bool) -> anyhow::Result<(Built, Shown)> {
         let (request, report) = (self.request.clone(), self.report.clone());
         let outcome = tokio::task::spawn_blocking(move || {
             let outcome = build::build(&request, &report);
@@ -125,14 +135,17 @@ impl Preview {
             }
             outcome
         });
-        let Some(archive) = outcome.await??.archive else { return Ok(Built::Nothing) };
+        let outcome = outcome.await??;
+        let digest = outcome.archive.as_ref().map(|archive| archive.digest);
+        let shown = shown::of_problems(&outcome.problems, digest, is_before_shown, self.report.language());
+        let Some(archive) = outcome.archive else { return Ok((Built::Nothing, shown)) };
         let options = PublishOptions { keep: 0, ..PublishOptions::at(SystemTime::now()) };
         let progress = Progress::silent();
         let outcome = wakashu_storage::publish(&self.store, &archive.path, &options, &progress).await?;
         // The store has its own copy.
         std::fs::remove_file(&archive.path)?;
         self.remove_all_but(&[Some(&outcome.current), outcome.previous.as_ref()]).await;
-        Ok(if outcome.switched { Built::New } else { Built::Same })
+        Ok((if outcome.switched { Built::New } else { Built::Same }, shown))
     }
 
     /// Removes earlier builds. The version before the current one is kept, because a reader may be about to open it.
@@ -147,7 +160,13 @@ impl Preview {
     }
 
     /// Builds again whenever the collection has changed and has then kept still for one look, or will not keep still.
-    async fn watch(self, built: ContentHash, state: Arc<ArchiveState>) {
+    async fn watch(
+        self,
+        built: ContentHash,
+        mut is_shown: bool,
+        state: Arc<ArchiveState>,
+        shown: watch::Sender<Arc<Shown>>,
+    ) {
         let mut looks = Looks { built, last: built, restless: 0 };
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
@@ -155,17 +174,27 @@ impl Preview {
                 continue;
             }
             self.report.remark(&talk::changed_again());
-            match self.build_and_publish().await {
-                Ok(Built::New) => {
-                    state.refresh().await;
-                    self.report.remark(&talk::serving_new());
+            let now = match self.build_and_publish(is_shown).await {
+                Ok((built, now)) => {
+                    is_shown |= built != Built::Nothing;
+                    if built == Built::New {
+                        state.refresh().await;
+                    }
+                    self.report.remark(&match built {
+                        Built::New => talk::serving_new(),
+                        Built::Same => talk::serving_same(),
+                        Built::Nothing if is_shown => talk::serving_before(),
+                        Built::Nothing => talk::serving_nothing(),
+                    });
+                    now
                 }
-                Ok(Built::Same) => {
-                    self.report.remark(&talk::serving_same());
+                Err(error) => {
+                    let reason = format!("{error:#}");
+                    self.report.failure(&reason, None);
+                    shown::of_failure(reason, self.report.language())
                 }
-                Ok(Built::Nothing) => self.report.remark(&talk::serving_before()),
-                Err(error) => self.report.failure(&format!("{error:#}"), None),
-            }
+            };
+            shown.send_replace(Arc::new(now));
         }
     }
 }

@@ -254,6 +254,14 @@ pub(crate) fn renditions(cached: usize, made: usize) -> Remark {
     )
 }
 
+/// The last thing a preview says before it waits.
+pub(crate) fn look_at(page: &str) -> Remark {
+    Remark::new(
+        format!("\nopen {page} in a browser; Ctrl-C ends the preview"),
+        format!("\nブラウザーで {page} を開いてください。Ctrl-C で終わります。"),
+    )
+}
+
 pub(crate) fn not_opened(page: &str) -> Remark {
     Remark::new(
         format!("no browser could be started; open {page} yourself"),
@@ -278,6 +286,44 @@ pub(crate) fn serving_same() -> Remark {
 
 pub(crate) fn serving_before() -> Remark {
     Remark::new("still serving the version before", "前の版を見せたままです。")
+}
+
+pub(crate) fn serving_nothing() -> Remark {
+    Remark::new("there is nothing to serve yet", "見せられる版は、まだありません。")
+}
+
+/// On top of a page that shows the collection as it is, with what there is to mend.
+pub(crate) fn found_but_shown(found: Tally) -> Remark {
+    let Remark { en, ja } = tally(found);
+    Remark::new(
+        format!("{en}; the collection can be published as it is"),
+        format!("{ja}。このままでも公開できます。"),
+    )
+}
+
+/// On top of a page that shows the version before.
+pub(crate) fn found_before_shown(found: Tally) -> Remark {
+    let Remark { en, ja } = tally(found);
+    Remark::new(
+        format!("{en}; the version before is shown until they are put right"),
+        format!("{ja}。直すまでは、前の版を見せています。"),
+    )
+}
+
+/// On top of a page that has nothing else to show.
+pub(crate) fn found_nothing_shown(found: Tally) -> Remark {
+    let Remark { en, ja } = tally(found);
+    Remark::new(
+        format!("{en}; the collection appears here once they are put right"),
+        format!("{ja}。直すと、ここに和歌集が表示されます。"),
+    )
+}
+
+pub(crate) fn more_in_terminal(count: usize) -> Remark {
+    Remark::new(
+        format!("{count} more; the terminal has them all"),
+        format!("ほかに {count} 件あります。preview を動かしている画面で、すべて読めます。"),
+    )
 }
 
 pub(crate) fn port_taken(port: u16) -> Remark {

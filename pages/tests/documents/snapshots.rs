@@ -88,7 +88,7 @@ fn robots() {
 #[test]
 fn notices() {
     let site = Site::sample();
-    let place = Place { style: SERVED, base: None, can_search: true };
+    let place = Place { style: SERVED, base: None, can_search: true, preview: None };
     let notices = [
         Notice::NotFound.page(place, Some(&site.collection)),
         Notice::Unavailable.page(place, None),

@@ -108,7 +108,11 @@ impl Site {
     pub(crate) fn renderer<'a>(&'a self, style: LinkStyle<'a>, base: Option<&'a str>) -> Renderer<'a> {
         let connect =
             Connect { mcp: Some("https://waka.example/mcp"), store: base, bundle: Some("和歌集.mcpb") };
-        Renderer { collection: &self.collection, place: Place { style, base, can_search: true }, connect }
+        Renderer {
+            collection: &self.collection,
+            place: Place { style, base, can_search: true, preview: None },
+            connect,
+        }
     }
 
     pub(crate) fn view(&self, chunk: &ArchivedChunk) -> PageView {

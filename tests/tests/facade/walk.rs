@@ -34,7 +34,8 @@ const LISTED: [(&str, &str); 21] = [
     ("/tools/call", "POST"),
 ];
 
-const UNLISTED: [&str; 38] = [
+const UNLISTED: [&str; 39] = [
+    "/changes",
     "/index.html",
     "/favicon.svg",
     "/sitemap.xml",
