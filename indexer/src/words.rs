@@ -121,6 +121,7 @@ fn reason(error: &std::io::Error) -> (String, String) {
     let ja = match error.kind() {
         std::io::ErrorKind::PermissionDenied => "読む権限がありません".to_owned(),
         std::io::ErrorKind::NotFound => "見つかりません".to_owned(),
+        std::io::ErrorKind::IsADirectory => "フォルダーです".to_owned(),
         _ => en.clone(),
     };
     (en, ja)

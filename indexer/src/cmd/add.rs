@@ -28,6 +28,11 @@ const STDIN: &str = "-";
 pub fn run(arguments: &AddArguments, report: &Report) -> anyhow::Result<Status> {
     let collection = &arguments.wakashu_dir;
     let refuse = |remark: &Remark| anyhow::anyhow!("{}", remark.said(report.language()));
+    let is_asking = arguments.account.is_none() || arguments.poem.is_none() || arguments.picture.is_none();
+    if is_asking {
+        // A wrong folder or round is told before somebody types a poem.
+        round_name(&walk::walk(collection)?, &arguments.round).map_err(|remark| refuse(&remark))?;
+    }
     let given = Given::gather(arguments, report)?;
     if given.tell_faults(report) {
         return Ok(Status::Findings);
@@ -67,26 +72,27 @@ impl Given {
     /// Takes what the arguments say and asks for the rest, where there is somebody to ask.
     fn gather(arguments: &AddArguments, report: &Report) -> anyhow::Result<Self> {
         let asking = Asking { report, can: io::stdin().is_terminal() && io::stderr().is_terminal() };
+        let refuse = |remark: &Remark| anyhow::anyhow!("{}", remark.said(report.language()));
+        if let Some(name) = arguments.name.as_ref().filter(|name| !is_folder_name(name)) {
+            return Err(refuse(&words::not_a_name(&printable(name))));
+        }
         let account = match &arguments.account {
             Some(account) => account.clone(),
-            None => asking.line(Wanted::Account)?,
+            None => asking.account()?,
+        };
+        let name = match arguments.name.clone().unwrap_or_else(|| folder_name(&account)) {
+            name if is_folder_name(&name) => name,
+            _ => asking.name()?,
         };
         let poem = match arguments.poem.as_deref() {
             Some(STDIN) => from_stdin(report)?,
             Some(poem) => poem.to_owned(),
-            None => asking.lines(Wanted::Poem)?,
+            None => asking.poem()?,
         };
         let picture = match &arguments.picture {
-            Some(path) => Some(path.clone()),
-            None => Some(asking.line(Wanted::Picture)?).filter(|path| !path.is_empty()).map(PathBuf::from),
+            Some(path) => Some(GivenPicture::read(path.clone()).map_err(|remark| refuse(&remark))?),
+            None => asking.picture()?,
         };
-        let mut name = arguments.name.clone().unwrap_or_else(|| folder_name(&account));
-        if name.is_empty() {
-            name = asking.line(Wanted::Name)?;
-        }
-        if !is_folder_name(&name) {
-            anyhow::bail!("{}", words::not_a_name(&printable(&name)).said(report.language()));
-        }
         Ok(Self {
             account,
             name,
@@ -94,7 +100,7 @@ impl Given {
             yomi: arguments.yomi.clone(),
             honka: arguments.honka.clone(),
             prompt: arguments.prompt.clone().unwrap_or_default(),
-            picture: picture.map(GivenPicture::read).transpose()?,
+            picture,
         })
     }
 
@@ -107,9 +113,7 @@ impl Given {
             .filter(|fault| fault.severity == Severity::Error)
             .map(|fault| Problem::error("TextData", *fault.wording))
             .collect();
-        if let Some(GivenPicture { path, format: Err(problem), .. }) = &self.picture {
-            problems.push(Problem::error(path, pictures::problem(problem)));
-        }
+        problems.extend(self.picture.as_ref().and_then(GivenPicture::problem));
         report.problems(&problems, false);
         !problems.is_empty()
     }
@@ -134,19 +138,24 @@ impl Given {
 }
 
 impl GivenPicture {
-    fn read(path: PathBuf) -> anyhow::Result<Self> {
-        use anyhow::Context as _;
-        let while_opening = || format!("could not read `{}`", printable_path(&path));
+    fn read(path: PathBuf) -> Result<Self, Remark> {
         let mut bytes = Vec::new();
-        let file = File::open(&path).with_context(while_opening)?;
-        file.take(MAX_STORED_PICTURE_BYTES + 1).read_to_end(&mut bytes).with_context(while_opening)?;
-        anyhow::ensure!(
-            bytes.len() as u64 <= MAX_STORED_PICTURE_BYTES,
-            "`{}` is too large",
-            printable_path(&path)
-        );
+        let read = File::open(&path)
+            .and_then(|file| file.take(MAX_STORED_PICTURE_BYTES + 1).read_to_end(&mut bytes));
+        if let Err(error) = read {
+            return Err(words::unreadable_picture(&printable_path(&path), &error));
+        }
+        if bytes.len() as u64 > MAX_STORED_PICTURE_BYTES {
+            return Err(words::picture_too_large(&printable_path(&path), MAX_STORED_PICTURE_BYTES));
+        }
         let format = picture::header(&bytes, &Settings::default()).map(|header| header.format);
         Ok(Self { path, bytes, format })
+    }
+
+    /// Returns why it cannot be shown, if it cannot.
+    fn problem(&self) -> Option<Problem> {
+        let problem = self.format.as_ref().err()?;
+        Some(Problem::error(&self.path, pictures::problem(problem)))
     }
 
     /// Returns the ending of its name, which says what its bytes are.
@@ -176,24 +185,84 @@ impl Asking<'_> {
         Ok(stderr.flush()?)
     }
 
+    /// Returns an answer, which may be empty.
     fn line(&self, wanted: Wanted) -> anyhow::Result<String> {
         self.ask(wanted)?;
         let mut line = String::new();
-        io::stdin().lock().read_line(&mut line)?;
+        if io::stdin().lock().read_line(&mut line)? == 0 {
+            anyhow::bail!("\n{}", words::not_answered().said(self.report.language()));
+        }
         Ok(line.trim().to_owned())
     }
 
-    fn lines(&self, wanted: Wanted) -> anyhow::Result<String> {
-        self.ask(wanted)?;
+    fn account(&self) -> anyhow::Result<String> {
+        loop {
+            let account = self.line(Wanted::Account)?;
+            if !account.is_empty() {
+                return Ok(account);
+            }
+        }
+    }
+
+    fn name(&self) -> anyhow::Result<String> {
+        loop {
+            let name = self.line(Wanted::Name)?;
+            if is_folder_name(&name) {
+                return Ok(name);
+            }
+            self.report.remark(&words::not_a_name(&printable(&name)));
+        }
+    }
+
+    /// Returns lines up to an empty one, or to the end of the input.
+    fn poem(&self) -> anyhow::Result<String> {
+        self.ask(Wanted::Poem)?;
         let mut lines = Vec::new();
         for line in io::stdin().lock().lines() {
             let line = line?;
-            if line.trim().is_empty() && !lines.is_empty() {
-                break;
+            match (line.trim().is_empty(), lines.is_empty()) {
+                (true, true) => {}
+                (true, false) => break,
+                (false, _) => lines.push(line),
             }
-            lines.push(line);
         }
+        anyhow::ensure!(!lines.is_empty(), "{}", words::not_answered().said(self.report.language()));
         Ok(lines.join("\n"))
+    }
+
+    /// Returns a picture that can be shown, or none where the person has none. What was typed before is not lost for a wrong
+    /// path.
+    fn picture(&self) -> anyhow::Result<Option<GivenPicture>> {
+        loop {
+            let path = self.line(Wanted::Picture)?;
+            if path.is_empty() {
+                return Ok(None);
+            }
+            match GivenPicture::read(path_of(&path)) {
+                Err(remark) => self.report.remark(&remark),
+                Ok(picture) => match picture.problem() {
+                    Some(problem) => self.report.problems(&[problem], false),
+                    None => return Ok(Some(picture)),
+                },
+            }
+        }
+    }
+}
+
+/// Returns the path that somebody typed, or dropped on the terminal, which then writes it as a shell would want it.
+fn path_of(typed: &str) -> PathBuf {
+    let inside = |quote: char| typed.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    if Path::new(typed).exists() {
+        PathBuf::from(typed)
+    } else if let Some(path) = inside('\'').or_else(|| inside('"')) {
+        PathBuf::from(path)
+    } else if cfg!(unix) {
+        let mut letters = typed.chars();
+        let next =
+            || letters.next().and_then(|letter| if letter == '\\' { letters.next() } else { Some(letter) });
+        std::iter::from_fn(next).collect::<String>().into()
+    } else {
+        PathBuf::from(typed)
     }
 }
 
@@ -245,12 +314,7 @@ struct Plan {
 impl Plan {
     fn of(collection: &Collection, round: &str, rank: Option<u32>, given: &Given) -> Result<Self, Remark> {
         let found = find_round(&collection.rounds, round);
-        let name = match found {
-            Some(round) => {
-                round.directory.to_str().map(str::to_owned).ok_or_else(|| words::not_a_round(&round.title))?
-            }
-            None => new_round_name(round)?,
-        };
+        let name = round_name(collection, round)?;
         let entries = found.map_or(&[][..], |round| round.entries.as_slice());
         let last = entries.iter().map(|entry| entry.rank).max().unwrap_or(0);
         let rank = rank.unwrap_or(last + 1);
@@ -327,6 +391,16 @@ fn find_round<'a>(rounds: &'a [RoundPlan], wanted: &str) -> Option<&'a RoundPlan
     exact.or_else(|| by_key(&title_key(wanted))).or_else(|| by_key(&format!("第{}回", bare_number(wanted)?)))
 }
 
+/// Returns the folder of the round that the person means, or of the one that is begun.
+fn round_name(collection: &Collection, wanted: &str) -> Result<String, Remark> {
+    match find_round(&collection.rounds, wanted) {
+        Some(round) => {
+            round.directory.to_str().map(str::to_owned).ok_or_else(|| words::not_a_round(&round.title))
+        }
+        None => new_round_name(wanted),
+    }
+}
+
 fn new_round_name(wanted: &str) -> Result<String, Remark> {
     let name: String = match bare_number(wanted) {
         Some(number) => format!("第{number}回"),
@@ -386,6 +460,19 @@ mod tests {
         }
         for name in ["", " a", "a/b", ".a", "a\n", &"長".repeat(100)] {
             assert!(!is_folder_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_path_dropped_on_the_terminal_is_understood() {
+        for (typed, path) in [
+            ("a.png", "a.png"),
+            ("'/x/私の 絵.png'", "/x/私の 絵.png"),
+            ("\"a b.png\"", "a b.png"),
+            #[cfg(unix)]
+            ("/x/IMG\\ \\(1\\).png", "/x/IMG (1).png"),
+        ] {
+            assert_eq!(path_of(typed), Path::new(path), "{typed}");
         }
     }
 

@@ -83,7 +83,7 @@ pub(crate) fn not_empty(folder: &str, found: &str) -> Remark {
 pub(crate) fn not_an_action(found: &str) -> Remark {
     Remark::new(
         format!("`{found}` does not name an action; write OWNER/NAME@REF"),
-        format!("「{found}」はアクションの住所ではありません。OWNER/NAME@REF の形で書いてください。"),
+        format!("「{found}」ではアクションの場所が分かりません。OWNER/NAME@REF の形で書いてください。"),
     )
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn made(folder: &str, title: &str) -> Remark {
 pub(crate) fn without_workflow() -> Remark {
     Remark::new(
         "without a workflow: the action's address is not known; README.md says how to add it",
-        "GitHub のワークフローは入れていません（アクションの住所が分からないため）。加え方は README.md にあります。",
+        "GitHub のワークフローは入れていません（アクションの場所が分からないため）。加え方は README.md にあります。",
     )
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn publishing(has_action: bool) -> &'static str {
          Settings → Pages → Source を「GitHub Actions」にしてください。S3 に公開するときは、`.github/workflows/collection.yml` の\n\
          初めにある変数を決めてください。"
     } else {
-        "GitHub で自動的に調べて公開するには、wakashu のアクションの住所が要ります。分かったら、空のフォルダーで\n\
+        "GitHub で自動的に調べて公開するには、wakashu のアクションの場所が要ります。分かったら、空のフォルダーで\n\
          `wakashu new DIR --action OWNER/NAME@REF` と打ち、できた `.github` フォルダーをここに移してください。"
     }
 }
@@ -158,6 +158,23 @@ pub(crate) fn missing(wanted: Wanted) -> Remark {
     Remark::new(
         format!("`{option}` is missing, and there is no terminal to ask on"),
         format!("{option} がありません。端末ではないので、たずねることもできません。"),
+    )
+}
+
+pub(crate) fn not_answered() -> Remark {
+    Remark::new("nothing was added: there was no answer", "答えがなかったので、何も加えていません。")
+}
+
+pub(crate) fn unreadable_picture(path: &str, error: &std::io::Error) -> Remark {
+    let (en, ja) = super::reason(error);
+    Remark::new(format!("could not read `{path}`: {en}"), format!("「{path}」を読めません（{ja}）。"))
+}
+
+pub(crate) fn picture_too_large(path: &str, most: u64) -> Remark {
+    let most = most / 1_000_000;
+    Remark::new(
+        format!("`{path}` is too large: at most {most} MB are accepted"),
+        format!("「{path}」は大きすぎます。{most} MB まで使えます。"),
     )
 }
 
@@ -223,7 +240,7 @@ pub(crate) fn moved(from: &str, to: &str, dry_run: bool) -> Remark {
 pub(crate) fn addresses_move(count: usize) -> Remark {
     Remark::new(
         format!("the addresses of {count} poems change with their ranks"),
-        format!("順位とともに、{count} 首のページの住所が変わります。"),
+        format!("順位とともに、{count} 首のページのアドレスが変わります。"),
     )
 }
 

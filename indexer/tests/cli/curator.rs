@@ -1,29 +1,14 @@
 //! What a curator meets: their language, spellings that are forgiven, and `check --fix`.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use crate::harness::{Place, Run, png};
+use crate::harness::{Place, Run, files, png};
 
 const TEXT: &str = "{\"AccountName\":\"@a\",\"HonkadoriWaka\":\"山里は\",\"Honka\":[],\"Prompt\":\"\"}";
 
 /// A collection with one sound entry and a title, for spellings to be added to.
 fn sound() -> Place {
     Place::new().entry("第1回/1-Laptop").file("和歌集.json", "{\"Title\":\"試し集\"}")
-}
-
-/// Returns every file with its bytes.
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        if entry.file_type().unwrap().is_dir() {
-            found.extend(files(&entry.path()));
-        } else {
-            found.insert(entry.path(), fs::read(entry.path()).unwrap());
-        }
-    }
-    found
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Collections made on the spot, and runs of the program.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Cursor;
@@ -148,6 +149,19 @@ impl Run {
         };
         problems.iter().map(line).collect()
     }
+}
+
+/// Returns every file below a folder with its bytes; hidden work in progress, too.
+pub(crate) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(files(&entry.path()));
+        } else {
+            found.insert(entry.path(), fs::read(entry.path()).unwrap());
+        }
+    }
+    found
 }
 
 /// Returns the repository's fixtures.

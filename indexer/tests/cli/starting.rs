@@ -1,24 +1,10 @@
 //! `new` and `add`: a collection of one's own, and one more poem in it.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 
-use crate::harness::{Place, Run, fixtures, png};
-
-/// Returns every file below a folder with its bytes; hidden work in progress, too.
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        if entry.file_type().unwrap().is_dir() {
-            found.extend(files(&entry.path()));
-        } else {
-            found.insert(entry.path(), fs::read(entry.path()).unwrap());
-        }
-    }
-    found
-}
+use crate::harness::{Place, Run, files, fixtures, png};
 
 /// Returns the paths of every file of the collection.
 fn names(place: &Place) -> Vec<String> {
@@ -131,7 +117,7 @@ fn a_rank_in_the_middle_moves_those_behind_it_up_to_the_gap() {
     let dry = place.run(add(&["歌", "--rank", "1", "--dry-run", "--language", "ja"]));
     assert_eq!((dry.code, files(&place.dir())), (0, before.clone()), "{}", dry.stderr);
     assert!(dry.stderr.contains("動かすもの：2-a → 3-a\n  動かすもの：1-a → 2-a\n"), "{}", dry.stderr);
-    assert!(dry.stderr.contains("2 首のページの住所が変わります"), "{}", dry.stderr);
+    assert!(dry.stderr.contains("2 首のページのアドレスが変わります"), "{}", dry.stderr);
 
     assert_eq!(place.run(add(&["歌", "--rank", "1"])).code, 0);
     let folders = ["1-花子/Picture1.png", "1-花子/TextData1.json", "2-a/Picture2.png", "2-a/TextData2.json"];
@@ -237,4 +223,49 @@ fn what_an_add_left_is_named_and_the_next_run_finishes_it() {
     let run = hostile.run(["check", "wakashu_dir", "--fix"]);
     assert!(run.code == 2 && run.stderr.contains("cannot be finished"), "{}", run.stderr);
     assert!(hostile.dir().join("和歌集.json").is_file());
+}
+
+/// What is asked on a terminal, which `script` stands for: nothing that was typed is lost for a wrong answer.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_missing_is_asked_for_until_the_answers_will_do() {
+    let typed = |place: &Place, round: &str, answers: &str| {
+        let program = env!("CARGO_BIN_EXE_wakashu-indexer");
+        let line = format!("{program} add wakashu_dir {round} --language ja");
+        let mut command = std::process::Command::new("script");
+        command.args(["--quiet", "--return", "--echo", "never", "--command", &line, "/dev/null"]);
+        command.current_dir(place.path());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), answers.as_bytes()).unwrap();
+        let done = child.wait_with_output().unwrap();
+        (done.status.code().unwrap(), String::from_utf8(done.stdout).unwrap())
+    };
+    let place = three();
+    fs::write(place.path().join("no.png"), "no picture").unwrap();
+    fs::rename(place.path().join("a.png"), place.path().join("私の 絵.png")).unwrap();
+    let (code, said) =
+        typed(&place, "1", "\n@/\na/b\n花子\n\n上の句\n下の句\n\ngone.png\nno.png\n'私の 絵.png'\n");
+    assert_eq!(code, 0, "{said}");
+    for words in [
+        "「a/b」はフォルダーの名前にできません",
+        "「gone.png」を読めません（見つかりません）",
+        "画像ではありません",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let text = fs::read_to_string(place.dir().join("第1回/5-花子/TextData5.json")).unwrap();
+    assert!(text.contains("\"@/\"") && text.contains("\"上の句\\n下の句\""), "{text}");
+    assert_eq!(fs::read(place.dir().join("第1回/5-花子/Picture5.png")).unwrap(), png(9, 7, 5));
+
+    // Ctrl-D, and Ctrl-C, before the last answer; a round that cannot be, before the first.
+    let before = files(&place.dir());
+    for (round, answers, words) in [
+        ("1", "@a\n歌\n\n\u{4}", "答えがなかった"),
+        ("1", "@a\n歌\n\n\u{3}", ""),
+        ("../x", "", "回の名前にできません"),
+    ] {
+        let (code, said) = typed(&place, round, answers);
+        assert!(code != 0 && said.contains(words), "{code}: {said}");
+        assert_eq!(files(&place.dir()), before, "{round}");
+    }
 }
