@@ -26,9 +26,16 @@ pub fn sniff(bytes: &[u8]) -> Result<MediaType, Problem> {
     }
     match unsupported_name(bytes) {
         Some(found) => Err(Problem::Unsupported { found }),
-        None => {
-            Err(Problem::NotAPicture { start: bytes.get(..8).unwrap_or(bytes).escape_ascii().to_string() })
-        }
+        None => Err(Problem::NotAPicture { start: beginning(bytes) }),
+    }
+}
+
+/// Returns the first bytes for people to read. Of Japanese text that is what it says.
+fn beginning(bytes: &[u8]) -> String {
+    let start = bytes.get(..12).unwrap_or(bytes);
+    match start.utf8_chunks().next().map(|chunk| chunk.valid()) {
+        Some(text) if !text.is_ascii() => text.to_owned(),
+        _ => bytes.get(..8).unwrap_or(bytes).escape_ascii().to_string(),
     }
 }
 
@@ -102,6 +109,7 @@ mod tests {
         assert_eq!(sniff(b"\xef\xbb\xbf <?xml ?><svg/>"), Err(Problem::Unsupported { found: "SVG" }));
         assert_eq!(sniff(b""), Err(Problem::Empty));
         assert_eq!(sniff(b"{\"a\":1}\n"), Err(Problem::NotAPicture { start: "{\\\"a\\\":1}\\n".into() }));
+        assert_eq!(sniff("これは画像".as_bytes()), Err(Problem::NotAPicture { start: "これは画".into() }));
         assert!(sniff(b"\0\0\0\x18ftyp").is_err());
     }
 }

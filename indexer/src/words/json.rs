@@ -30,11 +30,11 @@ impl Kind {
 
     pub(crate) fn ja(self) -> &'static str {
         match self {
-            Self::Object => "「{ }」のまとまり",
-            Self::Array => "「[ ]」の並び",
-            Self::String => "文字列",
+            Self::Object => "「{ }」で囲んだまとまり",
+            Self::Array => "「[ ]」で囲んだ並び",
+            Self::String => "「\"」で囲んだ文字",
             Self::Bool => "true または false",
-            Self::Null => "null",
+            Self::Null => "「null」",
             Self::Number => "数",
         }
     }
@@ -185,7 +185,7 @@ pub(crate) fn quote_in_text() -> Wording {
             "write a quotation mark inside a text as \\\", and close the text with a plain `\"`".into(),
         ),
         (
-            "文字列を閉じたあとに、文字が続いています。".into(),
+            "閉じる \" のあとに、文字が続いています。".into(),
             "文章の中の \" は \\\" と書いてください。文章の終わりは半角の \" で閉じてください。".into(),
         ),
     )

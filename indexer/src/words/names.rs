@@ -107,7 +107,7 @@ pub(crate) fn rank_misspelt(fault: RankFault, to: Option<&str>, exact: bool) -> 
         (format!("{en}; {SHAPE}"), hint),
         (
             format!(
-                "{ja}「順位-名前」の形にします。順位は 1 から 999999 までの数字で、頭に 0 を付けません。"
+                "{ja}フォルダーの名前は「順位-名前」の形です。順位は 1 から 999999 までの数字で、頭に 0 は付けません。"
             ),
             hint_ja,
         ),
@@ -364,7 +364,7 @@ pub(crate) fn directory_without_rank(example: &str) -> Wording {
             format!("put the rank and a hyphen before its name: rename it to `{example}`, with its own rank"),
         ),
         (
-            "歌か画像が入っていますが、フォルダーの名前に順位がありません。「1-Laptop」のような「順位-名前」の形にします。",
+            "歌か画像が入っていますが、フォルダーの名前に順位がありません。名前は「1-Laptop」のような「順位-名前」の形です。",
             format!("名前の前に順位と「-」を付けてください。1位なら「{example}」です。"),
         ),
     )

@@ -47,9 +47,9 @@ pub(crate) fn problem(problem: &Problem) -> Wording {
             ),
             EXPORT_JA.into(),
         ),
-        Problem::CutShort { format, missing } => (
+        Problem::CutShort { format, .. } => (
             "PICTURE_CUT_SHORT",
-            format!("{} の画像が途中で切れています（{missing}）。", name(*format)),
+            format!("{} の画像が途中で切れています。", name(*format)),
             "コピーが最後まで終わっていません。もう一度コピーしてください。".into(),
         ),
         Problem::Undecodable { format, reason } => (

@@ -57,7 +57,7 @@ pub(crate) fn key_near(found: &str, known: &str) -> Wording {
         ),
         (
             format!(
-                "「{found}」は、ただの項目として読者に見せます。「{known}」の書き間違いではありませんか。"
+                "「{found}」という項目は、歌のあとにそのまま表示されます。「{known}」の書き間違いではありませんか。"
             ),
             format!("「{known}」のつもりなら、名前を直してください。"),
         ),
@@ -69,7 +69,7 @@ pub(crate) fn must_be_string(key: &str, found: Kind) -> Wording {
         "VALUE_KIND",
         (format!("`{key}` must be a string, found {}", found.en()), format!("write \"{key}\": \"…\"")),
         (
-            format!("「{key}」には文字列を書きます。ここにあるのは{}です。", found.ja()),
+            format!("「{key}」には、「\"」で囲んだ文字を書きます。ここにあるのは{}です。", found.ja()),
             format!("\"{key}\": \"…\" のように書いてください。"),
         ),
     )
@@ -98,7 +98,7 @@ pub(crate) fn must_be_list(key: &str, found: Kind, position: Option<usize>) -> W
             format!("write \"{key}\": [\"https://…\"], or [] if there is none"),
         ),
         (
-            format!("「{key}」には、[ ] で囲んだ文字列の並びを書きます。{ja}"),
+            format!("「{key}」には、「\"」で囲んだ文字を「[ ]」の中に並べて書きます。{ja}"),
             format!("\"{key}\": [\"https://…\"] のように書いてください。ないときは [] と書きます。"),
         ),
     )
