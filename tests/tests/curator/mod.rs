@@ -103,6 +103,17 @@ fn a_new_curator_gets_from_an_empty_folder_to_an_answer() {
     fs::write(folder.join("wakashu_dir/第2回/編纂時期.json"), "{\"お題\": \"月\", \"講評\": \"静か\"}")
         .unwrap();
     typed(&folder, "wakashu publish wakashu_dir store --no-cache --note 第2回");
+    // The pages of the same collection, and the store beside them.
+    typed(&folder, "wakashu export wakashu_dir -o site --no-cache");
+    let page = |path: &str| fs::read_to_string(folder.join("site").join(path)).unwrap();
+    assert!(page("index.html").contains("第2回"), "{}", page("index.html"));
+    let poem = page("rounds/第2回/1/index.html");
+    assert!(poem.contains("秋の歌") && poem.contains("<img"), "{poem}");
+    let served = |store: &str| {
+        let pointer = fs::read_to_string(folder.join(store).join("current.json")).unwrap();
+        serde_json::from_str::<serde_json::Value>(&pointer).unwrap()["digest"].clone()
+    };
+    assert_eq!(served("site"), served("store"));
     let history = shell(&folder, "wakashu history store").output().unwrap().stdout;
     let history = String::from_utf8(history).unwrap();
     assert!(history.contains("回：追加 1／歌：追加 2\n") && history.contains("メモ：第2回\n"), "{history}");
