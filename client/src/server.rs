@@ -18,7 +18,7 @@ use wakashu_wire::error::code;
 use crate::cache::{Cache, Key};
 use crate::chain::Chain;
 use crate::error::{Error, ErrorCode, Result};
-use crate::link::{Answer, Call, Inbox, Link};
+use crate::link::{Answer, Call, Inbox, Link, MAX_MESSAGE_BYTES};
 use crate::metrics::{Counter, Metrics};
 use crate::passage::{Passage, refused};
 use crate::policy::{Repeat, RetryPolicy};
@@ -33,6 +33,11 @@ const MAX_PAGES: usize = 1000;
 const SUBSCRIPTION_PATIENCE: Duration = Duration::from_hours(24);
 /// The wait before a subscription that ended is opened again.
 const RESUBSCRIBE_AFTER: Duration = Duration::from_secs(5);
+/// How long a subscription that was opened again must hold, to be taken for one that tells of changes.
+const SUBSCRIBED_AFTER: Duration = Duration::from_secs(1);
+
+/// The longest line of a server's log that is passed on.
+const LONGEST_LOG_LINE: usize = 2000;
 
 /// What a server is like.
 #[derive(Debug, Clone)]
@@ -489,6 +494,10 @@ impl Server {
         Ok(self.connect().await?.capabilities.get(what).is_some())
     }
 
+            if bytes > MAX_MESSAGE_BYTES {
+                let sentence = format!("the list `{method}` has more than {MAX_MESSAGE_BYTES} bytes");
+                return Err(broken(Error::new(ErrorCode::InvalidRequest, sentence)));
+            }
     /// Returns its tools.
     pub async fn list_tools(self: &Arc<Self>) -> Result<Vec<Tool>> {
         let agreed = self.connect().await?;
@@ -710,6 +719,7 @@ impl Drop for Busy {
 struct Broken {
     error: Error,
     at_first: bool,
+                let data: String = data.chars().take(LONGEST_LOG_LINE).collect();
 }
 
 async fn take_messages(server: Weak<Server>, mut messages: mpsc::Receiver<Chain>) {

@@ -11,7 +11,7 @@ use tokio::sync::broadcast::error::RecvError;
 use wakashu_client::Manager;
 use wakashu_client::config::ServerConfig;
 use wakashu_client::error::{Error, ErrorCode, Result};
-use wakashu_client::link::Call;
+use wakashu_client::link::{Call, MAX_MESSAGE_BYTES};
 use wakashu_client::server::{Change, Server};
 
 /// The first and the longest wait before a server that is not there is tried again.
@@ -155,7 +155,7 @@ async fn list(
 ) -> Result<Vec<Box<RawValue>>> {
     let wrong =
         |what: String| Error::new(ErrorCode::InvalidRequest, format!("the answer to `{method}` {what}"));
-    let (mut entries, mut params) = (Vec::new(), json!({}));
+    let (mut entries, mut params, mut bytes) = (Vec::new(), json!({}), 0);
     for _ in 0..MOST_PAGES {
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
         let call =
@@ -168,6 +168,10 @@ async fn list(
         let mut raw: BTreeMap<String, Box<RawValue>> =
             serde_json::from_slice(&result).map_err(|error| wrong(format!("is not read: {error}")))?;
         let next = raw.remove("nextCursor").filter(|cursor| cursor.get() != "null");
+        bytes += span.len();
+        if bytes > MAX_MESSAGE_BYTES {
+            return Err(wrong(format!("is one of more than {MAX_MESSAGE_BYTES} bytes in all")));
+        }
         let listed = raw.remove(field).ok_or_else(|| wrong(format!("has no list `{field}`")))?;
         let more: Vec<Box<RawValue>> =
             serde_json::from_str(listed.get()).map_err(|error| wrong(format!("is not read: {error}")))?;

@@ -19,7 +19,7 @@ use hyper_util::client::legacy::{self, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::task::AbortHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use wakashu_wire::envelope::{Flaw, Kind};
 use wakashu_wire::{Envelope, Revision, era};
 
@@ -35,12 +35,10 @@ pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often one request may be sent on to another path.
 const MOST_REDIRECTS: usize = 3;
-/// How often a stream that ends without the answer is taken up again without anything new on it.
-const MOST_RESUMPTIONS: u32 = 5;
 /// The wait before a stream is taken up again, where the server names none.
 const RESUME_AFTER: Duration = Duration::from_secs(1);
-/// The longest wait a server may ask for before its stream is taken up again.
-const LONGEST_RESUME: Duration = Duration::from_secs(30);
+/// The shortest and the longest wait a server may ask for before its stream is taken up again.
+const RESUME: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
 /// How the addresses begin that this link takes.
 pub(crate) const SCHEMES: &[&str] = &["https", "http"];
@@ -349,22 +347,21 @@ impl Shared {
         request
     }
 
-    /// Reads a stream until the answer is on it.
+    /// Reads a stream until the answer is on it. One that ends before is taken up again, for as long as the request waits
+    /// for a message.
     async fn events(&self, mut body: Incoming, call: &Call, session: &Session) -> Result<Answer> {
         let lost = || Error::new(ErrorCode::ConnectionLost, "the server closed the stream before its answer");
         let mut events = Events::default();
-        let mut resumed = 0;
+        let mut heard = Instant::now();
         loop {
-            let place = events.last_id().map(str::to_owned);
-            if let Some(answer) = self.next_answer(&mut body, &mut events, call).await? {
+            if let Some(answer) = self.next_answer(&mut body, &mut events, call, &mut heard).await? {
                 return Ok(answer);
             }
             let Some(last_id) = events.last_id().map(str::to_owned) else { return Err(lost()) };
-            resumed = if place.as_ref() == Some(&last_id) { resumed + 1 } else { 1 };
-            if call.version.is_some() || resumed > MOST_RESUMPTIONS {
+            if call.version.is_some() || heard.elapsed() > call.patience {
                 return Err(lost());
             }
-            sleep(events.retry().unwrap_or(RESUME_AFTER).min(LONGEST_RESUME)).await;
+            sleep(events.retry().unwrap_or(RESUME_AFTER).clamp(RESUME.0, RESUME.1)).await;
             events.restart();
             let taken_up = match timeout(call.patience, self.take_up(session, Some(&last_id))).await {
                 Ok(taken_up) => taken_up.map_err(|error| Error { never_sent: false, ..error })?,
@@ -388,6 +385,7 @@ impl Shared {
                 Ok(None | Some(Err(_))) => return Ok(None),
                 Err(_) => return Err(timed_out(call)),
             };
+        heard: &mut Instant,
             let Ok(piece) = frame.into_data() else { continue };
             events.feed(piece);
             while let Some(event) = events.take_event() {
@@ -403,7 +401,10 @@ impl Shared {
                     Some(Kind::Result | Kind::Error) if is_ours(envelope.id()) => {
                         return Ok(Some(Answer { message: event.data, envelope }));
                     }
-                    Some(Kind::Request | Kind::Notification) => self.pass_on(event.data).await,
+                    Some(Kind::Request | Kind::Notification) => {
+                        self.pass_on(event.data).await;
+                        *heard = Instant::now();
+                    }
                     _ => tracing::warn!("skipped the answer to another request"),
                 }
             }
@@ -499,7 +500,7 @@ impl Shared {
                         return;
                     }
                 }
-                let pause = events.retry().unwrap_or(RESUME_AFTER).min(LONGEST_RESUME);
+                let pause = events.retry().unwrap_or(RESUME_AFTER).clamp(RESUME.0, RESUME.1);
                 events.restart();
                 drop((shared, body));
                 sleep(pause).await;

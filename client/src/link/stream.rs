@@ -209,7 +209,9 @@ impl<S: Start> StreamLink<S> {
         let mut withdrawal =
             Withdrawal { id, lines, waiting, is_sent: false, tells: call.method != "initialize" };
         let line = Chain::from(call.body.clone()).replace(call.id.clone(), Bytes::from(id.to_string()));
-        send(lines, line).await?;
+        // A program that does not read takes nothing, for as long as it likes.
+        let sent = timeout(call.patience, send(lines, line)).await;
+        sent.map_err(|_| Error { never_sent: true, ..timed_out(call) })??;
         withdrawal.is_sent = true;
         loop {
             let deadline = sleep_until(Instant::now() + call.patience);
@@ -243,8 +245,11 @@ impl<S: Start> Link for StreamLink<S> {
 
     fn notify(&self, call: Call) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            let (lines, _) = self.running().await?;
-            send(&lines, Chain::from(call.body)).await
+            let sent = async {
+                let (lines, _) = self.running().await?;
+                send(&lines, Chain::from(call.body.clone())).await
+            };
+            timeout(call.patience, sent).await.map_err(|_| Error { never_sent: true, ..timed_out(&call) })?
         })
     }
 

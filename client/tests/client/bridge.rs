@@ -185,6 +185,19 @@ async fn a_stream_that_ends_early_is_taken_up_where_it_ended() {
     assert_eq!(host.ask(CALL).await["result"]["late"], json!(true));
 }
 
+/// As a server does that never has the answer, and a new place to go on from every time.
+#[tokio::test]
+async fn a_stream_that_always_ends_early_is_given_up() {
+    let server =
+        WebServer::start(|_, before| Reply::events(&[(0, format!("id: {before}\nretry: 0\ndata: "))])).await;
+    let bridge = Bridge::new().with_patience(Duration::from_secs(1));
+    let mut host =
+        Host::through(bridge, |inbox| Arc::new(HttpLink::new(&server.url, HeaderMap::new(), inbox).unwrap()));
+    assert_eq!(host.ask(CALL).await["error"]["data"]["code"], "CONNECTION_LOST");
+    let asked = server.seen().len();
+    assert!((2..=15).contains(&asked), "{asked}");
+}
+
 #[tokio::test]
 async fn a_lost_session_is_opened_anew_unseen() {
     for (status, body) in [
@@ -240,6 +253,7 @@ async fn other_answers_are_errors_that_say_what_to_do() {
         ("307 Temporary Redirect", "Location: http://127.0.0.2:1/mcp", "", REFUSED, "another origin"),
         ("308 Permanent Redirect", "Location: /mcp", "", REFUSED, "more than 3 times"),
     ] {
+        let reply = Reply::status(status, &format!("{headers}\r\n"), body);
         let server = WebServer::start(move |_, _| reply.clone()).await;
         let mut host = Host::to_web(&server);
         let answer = host.ask(CALL).await;
@@ -262,20 +276,6 @@ async fn a_redirect_within_the_origin_is_followed_and_reads_are_repeated() {
     assert_eq!(server.seen().len(), 4);
 }
 
-#[tokio::test]
-async fn modern_requests_carry_the_headers_that_repeat_them() {
-    const TOOLS: &str = r#"{"resultType":"complete","tools":[{"name":"詠む","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}},{"name":"bad","inputSchema":{"properties":{"n":{"type":"number","x-mcp-header":"N"}}}}]}"#;
-    let server = WebServer::start(|arrived, _| {
-        let result = match arrived.rpc() {
-            "server/discover" => {
-                r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}"#
-            }
-            "tools/list" => TOOLS,
-            _ => "{}",
-        };
-        Reply::json(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, arrived.body["id"]))
-    })
-    .await;
 #[tokio::test]
 async fn a_server_that_names_a_time_is_asked_again_then() {
     const SOON: &str =
@@ -300,6 +300,20 @@ async fn a_server_that_names_a_time_is_asked_again_then() {
     }
 }
 
+#[tokio::test]
+async fn modern_requests_carry_the_headers_that_repeat_them() {
+    const TOOLS: &str = r#"{"resultType":"complete","tools":[{"name":"詠む","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}},{"name":"bad","inputSchema":{"properties":{"n":{"type":"number","x-mcp-header":"N"}}}}]}"#;
+    let server = WebServer::start(|arrived, _| {
+        let result = match arrived.rpc() {
+            "server/discover" => {
+                r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}"#
+            }
+            "tools/list" => TOOLS,
+            _ => "{}",
+        };
+        Reply::json(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, arrived.body["id"]))
+    })
+    .await;
     let mut host = Host::to_web(&server);
     // This host does not probe, so the bridge does.
     let list =
