@@ -54,6 +54,10 @@ pub trait Link: Send + Sync + std::fmt::Debug {
     /// Tells whether the server is thought to be there.
     fn is_open(&self) -> bool;
 
+    /// Counts how often the server was reached anew: its process started, its session opened. Whatever it lists may be
+    /// other than before then.
+    fn openings(&self) -> u64;
+
     /// Ends the connection or the process; the next request opens it again.
     fn close(&self) -> BoxFuture<'_, ()>;
 }

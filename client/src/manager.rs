@@ -637,11 +637,15 @@ impl Drop for InUse {
 async fn follow(inner: Weak<Inner>, member: Weak<Member>, mut changes: broadcast::Receiver<Change>) {
     loop {
         match changes.recv().await {
-            Ok(Change::Tools) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Ok(Change::Tools | Change::Reconnected) | Err(broadcast::error::RecvError::Lagged(_)) => {}
             Ok(_) => continue,
             Err(broadcast::error::RecvError::Closed) => return,
         }
         let (Some(inner), Some(member)) = (inner.upgrade(), member.upgrade()) else { return };
+        if !member.server.is_connected() {
+            // It was stopped meanwhile. Once it is started again this is heard again.
+            continue;
+        }
         if let Err(error) = inner.refresh(&member).await {
             tracing::warn!(server = %member.server.name(), %error, "the changed list of tools could not be read");
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast, mpsc};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use wakashu_wire::Revision;
 use wakashu_wire::envelope::Kind;
 use wakashu_wire::error::code;
@@ -95,6 +95,8 @@ pub enum Change {
     Resources,
     /// One resource.
     Resource(String),
+    /// It was reached anew, and may have changed unheard meanwhile.
+    Reconnected,
 }
 
 /// How a server is treated.
@@ -134,7 +136,11 @@ pub struct Server {
     passage: Passage,
     treatment: Treatment,
     next_id: AtomicU64,
-    agreed: tokio::sync::Mutex<Option<Arc<Agreed>>>,
+    agreed: Mutex<Option<Arc<Agreed>>>,
+    /// Held while a connection is made or ended.
+    connecting: tokio::sync::Mutex<()>,
+    /// How often it had been reached when it was last asked something; 0 if never.
+    reached: AtomicU64,
     /// Whether it turned out to be a legacy server.
     is_legacy: Mutex<Option<bool>>,
     changes: broadcast::Sender<Change>,
@@ -157,7 +163,9 @@ impl Server {
             passage: Passage::new(link(inbox)?, treatment.retry.clone(), Rules::default()),
             treatment,
             next_id: AtomicU64::new(1),
-            agreed: tokio::sync::Mutex::default(),
+            agreed: Mutex::default(),
+            connecting: tokio::sync::Mutex::default(),
+            reached: AtomicU64::new(0),
             is_legacy: Mutex::default(),
             changes: broadcast::channel(16).0,
             notices: broadcast::channel(64).0,
@@ -193,21 +201,44 @@ impl Server {
     }
 
     async fn connect_once(self: &Arc<Self>) -> Result<Arc<Agreed>> {
-        let mut agreed = self.agreed.lock().await;
-        if let Some(agreed) = &*agreed {
-            return Ok(Arc::clone(agreed));
+        if let Some(agreed) = self.agreed() {
+            return Ok(agreed);
+        }
+        let _alone = self.connecting.lock().await;
+        if let Some(agreed) = self.agreed() {
+            return Ok(agreed);
         }
         self.treatment.metrics.count(Counter::Connections, &self.name);
         let found = Arc::new(self.find_era().await?);
-        *agreed = Some(Arc::clone(&found));
+        *lock(&self.agreed) = Some(Arc::clone(&found));
         self.follow_changes(&found);
         Ok(found)
     }
 
+    fn agreed(&self) -> Option<Arc<Agreed>> {
+        lock(&self.agreed).clone()
+    }
+
+    /// Notices that the server was reached anew, by us or by the link alone: its lists may be others.
+    fn note_openings(&self) {
+        let openings = self.passage.link.openings();
+        let before = self.reached.swap(openings, Ordering::AcqRel);
+        if before != openings && before != 0 {
+            self.reconnected();
+        }
+    }
+
+    fn reconnected(&self) {
+        self.passage.forget_marks();
+        self.treatment.cache.forget(&self.name, |_| true);
+        // Nobody may be interested.
+        let _ = self.changes.send(Change::Reconnected);
+    }
+
     /// Ends the connection; the next request opens it again.
     pub async fn disconnect(&self) {
-        let mut agreed = self.agreed.lock().await;
-        *agreed = None;
+        let _alone = self.connecting.lock().await;
+        *lock(&self.agreed) = None;
         if let Some(task) = lock(&self.subscription).take() {
             task.abort();
         }
@@ -217,8 +248,7 @@ impl Server {
     /// Tells whether there is a connection.
     #[must_use]
     pub fn is_connected(&self) -> bool {
-        // While it is being made there is none yet.
-        self.agreed.try_lock().is_ok_and(|agreed| agreed.is_some()) && self.passage.link.is_open()
+        self.agreed().is_some() && self.passage.link.is_open()
     }
 
     /// Tells whether a request is under way.
@@ -391,6 +421,7 @@ impl Server {
             async {
                 let started = Instant::now();
                 let result = attempt().await;
+                self.note_openings();
                 let outcome = result.as_ref().map_or_else(|error| error.code.as_str(), |_| "ok");
                 metrics.answered(&self.name, outcome, started.elapsed());
                 result
@@ -463,6 +494,10 @@ impl Server {
             }
             let (mut result, size) = self.request_as(method, params, Repeat::Safe).await.map_err(broken)?;
             bytes += size;
+            if bytes > MAX_MESSAGE_BYTES {
+                let sentence = format!("the list `{method}` has more than {MAX_MESSAGE_BYTES} bytes");
+                return Err(broken(Error::new(ErrorCode::InvalidRequest, sentence)));
+            }
             if let Some(stated) = result.get("ttlMs").and_then(Value::as_u64) {
                 ttl = Some(ttl.map_or(stated, |ttl: u64| ttl.min(stated)));
             }
@@ -494,10 +529,6 @@ impl Server {
         Ok(self.connect().await?.capabilities.get(what).is_some())
     }
 
-            if bytes > MAX_MESSAGE_BYTES {
-                let sentence = format!("the list `{method}` has more than {MAX_MESSAGE_BYTES} bytes");
-                return Err(broken(Error::new(ErrorCode::InvalidRequest, sentence)));
-            }
     /// Returns its tools.
     pub async fn list_tools(self: &Arc<Self>) -> Result<Vec<Tool>> {
         let agreed = self.connect().await?;
@@ -632,14 +663,22 @@ impl Server {
         let mut params = Map::new();
         params.insert("notifications".to_owned(), Value::Object(wanted));
         let Ok(call) = self.call("subscriptions/listen", params, true, SUBSCRIPTION_PATIENCE) else { return };
-        let link = Arc::clone(&self.passage.link);
+        let (link, server) = (Arc::clone(&self.passage.link), Arc::downgrade(self));
         let task = tokio::spawn(async move {
-            loop {
-                let ended = link.request(call.clone()).await;
-                if ended.and_then(|answer| answer.result()).is_err_and(|error| !error.retryable()) {
-                    return;
-                }
+            let mut ended = link.request(call.clone()).await;
+            while !ended.and_then(|answer| answer.result()).is_err_and(|error| !error.retryable()) {
                 tokio::time::sleep(RESUBSCRIBE_AFTER).await;
+                let mut subscribed = link.request(call.clone());
+                ended = match timeout(SUBSCRIBED_AFTER, &mut subscribed).await {
+                    Ok(ended) => ended,
+                    Err(_) => {
+                        // Of what changed since the one before ended, nothing was told.
+                        if let Some(server) = server.upgrade() {
+                            server.reconnected();
+                        }
+                        subscribed.await
+                    }
+                };
             }
         });
         if let Some(before) = lock(&self.subscription).replace(task.abort_handle()) {
@@ -680,6 +719,7 @@ impl Server {
             }
             "notifications/message" => {
                 let data = params.get("data").map(ToString::to_string).unwrap_or_default();
+                let data: String = data.chars().take(LONGEST_LOG_LINE).collect();
                 tracing::info!(server = %self.name, "{data}");
                 let _ = self.notices.send(message);
                 return;
@@ -719,7 +759,6 @@ impl Drop for Busy {
 struct Broken {
     error: Error,
     at_first: bool,
-                let data: String = data.chars().take(LONGEST_LOG_LINE).collect();
 }
 
 async fn take_messages(server: Weak<Server>, mut messages: mpsc::Receiver<Chain>) {

@@ -113,12 +113,16 @@ impl Upstream {
             (pause, _) = PAUSES;
             loop {
                 match changes.recv().await {
-                    Ok(Change::Resource(_)) => {}
-                    Ok(_) | Err(RecvError::Lagged(_)) => break,
+                    Ok(Change::Resource(_)) => continue,
+                    Ok(_) | Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => return,
                 }
+                tokio::time::sleep(GATHERING).await;
+                // One that was stopped meanwhile, to make room, is not started for that: this is heard again once it is.
+                if server.is_connected() {
+                    break;
+                }
             }
-            tokio::time::sleep(GATHERING).await;
         }
     }
 }
@@ -164,14 +168,14 @@ async fn list(
         let Some(span) = answer.envelope.result() else {
             return Err(answer.result().err().unwrap_or_else(|| wrong("is none".to_owned())));
         };
-        let result = answer.message.slice(span).into_bytes();
-        let mut raw: BTreeMap<String, Box<RawValue>> =
-            serde_json::from_slice(&result).map_err(|error| wrong(format!("is not read: {error}")))?;
-        let next = raw.remove("nextCursor").filter(|cursor| cursor.get() != "null");
         bytes += span.len();
         if bytes > MAX_MESSAGE_BYTES {
             return Err(wrong(format!("is one of more than {MAX_MESSAGE_BYTES} bytes in all")));
         }
+        let result = answer.message.slice(span).into_bytes();
+        let mut raw: BTreeMap<String, Box<RawValue>> =
+            serde_json::from_slice(&result).map_err(|error| wrong(format!("is not read: {error}")))?;
+        let next = raw.remove("nextCursor").filter(|cursor| cursor.get() != "null");
         let listed = raw.remove(field).ok_or_else(|| wrong(format!("has no list `{field}`")))?;
         let more: Vec<Box<RawValue>> =
             serde_json::from_str(listed.get()).map_err(|error| wrong(format!("is not read: {error}")))?;

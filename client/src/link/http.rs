@@ -3,6 +3,7 @@
 pub mod fetch;
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -62,6 +63,7 @@ struct Shared {
     headers: HeaderMap,
     inbox: Inbox,
     session: Mutex<Session>,
+    openings: AtomicU64,
     /// Held while a lost session is opened anew, so that this happens once.
     repairing: tokio::sync::Mutex<()>,
     listening: Mutex<Option<AbortHandle>>,
@@ -89,6 +91,7 @@ impl HttpLink {
             headers,
             inbox,
             session: Mutex::default(),
+            openings: AtomicU64::new(1),
             repairing: tokio::sync::Mutex::default(),
             listening: Mutex::default(),
         };
@@ -180,9 +183,14 @@ impl Link for HttpLink {
         true
     }
 
+    fn openings(&self) -> u64 {
+        self.shared.openings.load(Ordering::Acquire)
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.shared.stop_listening();
+            self.shared.openings.fetch_add(1, Ordering::AcqRel);
             let session = std::mem::take(&mut *self.shared.session());
             if session.id.is_some() {
                 // A courtesy; servers end sessions by themselves too.
@@ -377,6 +385,7 @@ impl Shared {
         body: &mut Incoming,
         events: &mut Events,
         call: &Call,
+        heard: &mut Instant,
     ) -> Result<Option<Answer>> {
         loop {
             let frame = match timeout(call.patience, body.frame()).await {
@@ -385,7 +394,6 @@ impl Shared {
                 Ok(None | Some(Err(_))) => return Ok(None),
                 Err(_) => return Err(timed_out(call)),
             };
-        heard: &mut Instant,
             let Ok(piece) = frame.into_data() else { continue };
             events.feed(piece);
             while let Some(event) = events.take_event() {
@@ -436,9 +444,8 @@ impl Shared {
         let result = answer.result().unwrap_or_default();
         let version = result.get("protocolVersion").and_then(|version| version.as_str());
         let version = version.and_then(|version| HeaderValue::from_str(version).ok());
-        let mut session = self.session();
-        let number = session.number + 1;
-        *session = Session { id: id.cloned(), version, greeting: Some(call.clone()), number };
+        let number = self.openings.fetch_add(1, Ordering::AcqRel);
+        *self.session() = Session { id: id.cloned(), version, greeting: Some(call.clone()), number };
     }
 
     /// Opens a lost session anew, once for all who lost it. Boxed, as it sends requests and requests lead to it.

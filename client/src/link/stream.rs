@@ -43,6 +43,7 @@ pub struct StreamLink<S> {
     inbox: Inbox,
     state: tokio::sync::Mutex<State>,
     next_id: AtomicU64,
+    openings: AtomicU64,
     /// The `initialize` a legacy server was greeted with, to be said again on the next stream.
     greeting: Mutex<Option<Call>>,
 }
@@ -153,6 +154,7 @@ impl<S: Start> StreamLink<S> {
             inbox,
             state: tokio::sync::Mutex::default(),
             next_id: AtomicU64::new(1),
+            openings: AtomicU64::new(0),
             greeting: Mutex::default(),
         }
     }
@@ -190,6 +192,7 @@ impl<S: Start> StreamLink<S> {
                 }
             }
             state.running = Some(running);
+            self.openings.fetch_add(1, Ordering::AcqRel);
             return Ok(reached);
         }
     }
@@ -259,6 +262,10 @@ impl<S: Start> Link for StreamLink<S> {
             // It is being opened.
             Err(_) => true,
         }
+    }
+
+    fn openings(&self) -> u64 {
+        self.openings.load(Ordering::Acquire)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
