@@ -12,6 +12,7 @@ TITLES = {
     "picture-304": "picture that the client has",
     "resource": "resources/read of an entry",
     "bridge": "small call through wakashu bridge",
+    "gateway": "the same through wakashu gateway",
 }
 
 
