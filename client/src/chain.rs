@@ -8,6 +8,11 @@ use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr2;
 use wakashu_wire::envelope::{Envelope, Flaw, Scan};
 
+/// How many pieces a chain may have whatever their size, and how many bytes each has on average beyond that: keeping a
+/// piece takes memory too, and a server may send its answer byte by byte.
+const MANY: usize = 1024;
+const SMALL: usize = 64;
+
 /// Bytes in one or more pieces.
 #[derive(Debug, Clone, Default)]
 pub struct Chain {
@@ -21,6 +26,14 @@ impl Chain {
         if !piece.is_empty() {
             self.length += piece.len();
             self.pieces.push_back(piece);
+            self.gather();
+        }
+    }
+
+    /// Copies many small pieces into one.
+    fn gather(&mut self) {
+        if self.pieces.len() > MANY && self.length / self.pieces.len() < SMALL {
+            *self = Self::from(std::mem::take(self).into_bytes());
         }
     }
 
@@ -65,6 +78,7 @@ impl Chain {
     pub fn append(&mut self, mut other: Self) {
         self.length += other.length;
         self.pieces.append(&mut other.pieces);
+        self.gather();
     }
 
     /// Returns all bytes in one piece; they are copied only where there are several.
@@ -175,6 +189,10 @@ mod tests {
         let replaced = message.replace(span, Bytes::from_static(b"\"host\""));
         assert_eq!(replaced.len(), 25);
         assert_eq!(replaced.into_bytes(), "{\"id\":\"host\",\"result\":{}}");
+        let mut drops = Chain::default();
+        (0..1 << 20).for_each(|_| drops.push(Bytes::from_static(b".")));
+        assert_eq!((drops.len(), drops.clone().into_bytes().len()), (1 << 20, 1 << 20));
+        assert!(drops.pieces.len() <= (1 << 20) / SMALL + 1, "{}", drops.pieces.len());
         let pretty = chain(&["{\r\n", " \"a\":1\n}"]);
         assert_eq!(pretty.in_one_line().into_bytes(), "{   \"a\":1 }");
     }

@@ -17,7 +17,8 @@ use std::time::Duration;
 use ::http::{HeaderName, HeaderValue};
 use bytes::Bytes;
 use tokio::sync::mpsc;
-use wakashu_wire::{Body, Envelope, Incoming, RpcError, era, message, string};
+use wakashu_wire::message::Part;
+use wakashu_wire::{Body, Envelope, Incoming, Request, RpcError, era, message, string};
 
 use crate::chain::Chain;
 use crate::error::{Error, ErrorCode, Result};
@@ -53,6 +54,10 @@ pub trait Link: Send + Sync + std::fmt::Debug {
     /// Tells whether the server is thought to be there.
     fn is_open(&self) -> bool;
 
+    /// Counts how often the server was reached anew: its process started, its session opened. Whatever it lists may be
+    /// other than before then.
+    fn openings(&self) -> u64;
+
     /// Ends the connection or the process; the next request opens it again.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
@@ -78,6 +83,19 @@ pub struct Call {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// How long to wait for an answer or a sign of progress.
     pub patience: Duration,
+    /// Where `_meta` takes further members.
+    pub(crate) room: Room,
+}
+
+/// Where a request takes further members of `_meta`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// Before the first of those it has, none of which is the protocol's.
+    At(usize),
+    /// It has no `_meta`.
+    Absent,
+    /// Only a closer look tells.
+    Unclear,
 }
 
 /// What a message to a server is.
@@ -115,44 +133,79 @@ impl Call {
         };
         let start = offset_in(&body, text.as_bytes());
         let incoming = message::read(text).map_err(|unreadable| refuse(unreadable.id, unreadable.error))?;
-        let mut call = Self {
-            kind: CallKind::Request,
+        let body = body.slice(start..start + text.len());
+        Ok(match incoming {
+            Incoming::Request(request) => return Self::of_request(body, text, &request),
+            Incoming::Notification(notification) => {
+                Self::bare(CallKind::Notification, notification.method.into_owned(), body)
+            }
+            Incoming::Response => Self::bare(CallKind::Response, String::new(), body),
+        })
+    }
+
+    /// Takes a request that has been read of `text`, which `body` is a copy of. Only `_meta` is looked at once more.
+    pub fn of_request(body: Bytes, text: &str, request: &Request<'_>) -> Result<Self, Refused> {
+        let meta = request.params.meta.members();
+        if let Some(name) = first_twice(&meta.0) {
+            let sentence = format!("`{name}` appears twice in `_meta`");
+            let error = RpcError::new(400, wakashu_wire::error::code::INVALID_REQUEST, sentence);
+            return Err(Refused { id: Some(request.id.to_owned()), error });
+        }
+        let name = match &*request.method {
+            "tools/call" | "prompts/get" => request.params.name,
+            "resources/read" => request.params.uri,
+            _ => None,
+        };
+        let at = offset_in(text.as_bytes(), request.id.as_bytes());
+        Ok(Self {
+            id: at..at + request.id.len(),
+            name: name.and_then(string).map(Cow::into_owned),
+            version: meta.string(era::VERSION_KEY).map(Cow::into_owned),
+            progress_token: meta.get("progressToken").map(|token| token.get().to_owned()),
+            room: Room::of(&request.params.meta, text),
+            ..Self::bare(CallKind::Request, request.method.clone().into_owned(), body)
+        })
+    }
+
+    fn bare(kind: CallKind, method: String, body: Bytes) -> Self {
+        Self {
+            kind,
             id: 0..0,
-            method: String::new(),
+            method,
             name: None,
             version: None,
             progress_token: None,
             headers: Vec::new(),
             patience: DEFAULT_PATIENCE,
-            body: body.slice(start..start + text.len()),
-        };
-        match incoming {
-            Incoming::Request(request) => {
-                let meta = request.params.meta.members();
-                if let Some(name) = first_twice(&meta.0) {
-                    let sentence = format!("`{name}` appears twice in `_meta`");
-                    let error = RpcError::new(400, wakashu_wire::error::code::INVALID_REQUEST, sentence);
-                    return Err(refuse(Some(request.id), error));
-                }
-                let at = offset_in(text.as_bytes(), request.id.as_bytes());
-                call.id = at..at + request.id.len();
-                call.version = meta.string(era::VERSION_KEY).map(Cow::into_owned);
-                call.progress_token = meta.get("progressToken").map(|token| token.get().to_owned());
-                let name = match &*request.method {
-                    "tools/call" | "prompts/get" => request.params.name,
-                    "resources/read" => request.params.uri,
-                    _ => None,
-                };
-                call.name = name.and_then(string).map(Cow::into_owned);
-                call.method = request.method.into_owned();
-            }
-            Incoming::Notification(notification) => {
-                call.kind = CallKind::Notification;
-                call.method = notification.method.into_owned();
-            }
-            Incoming::Response => call.kind = CallKind::Response,
+            room: Room::Unclear,
+            body,
         }
-        Ok(call)
+    }
+
+    /// Returns a request with parts of its parameters replaced, which do not overlap and lie outside of `_meta`; `name` is
+    /// what it names then.
+    #[must_use]
+    pub fn with_parts(self, mut parts: Vec<(Range<usize>, String)>, name: Option<String>) -> Self {
+        parts.sort_by_key(|(span, _)| span.start);
+        let mut body = Vec::with_capacity(self.body.len() + 64);
+        let mut from = 0;
+        for (span, with) in &parts {
+            body.extend_from_slice(self.body.get(from..span.start).unwrap_or_default());
+            body.extend_from_slice(with.as_bytes());
+            from = span.end;
+        }
+        body.extend_from_slice(self.body.get(from..).unwrap_or_default());
+        let moved = |at: usize| {
+            let before = parts.iter().filter(|(span, _)| span.end <= at);
+            let (added, removed) = before
+                .fold((0, 0), |(added, removed), (span, with)| (added + with.len(), removed + span.len()));
+            at + added - removed
+        };
+        let room = match self.room {
+            Room::At(at) => Room::At(moved(at)),
+            other => other,
+        };
+        Self { id: moved(self.id.start)..moved(self.id.end), name, room, body: body.into(), ..self }
     }
 
     /// Returns the JSON of the id.
@@ -166,6 +219,25 @@ impl Call {
     pub fn params(&self) -> Option<Bytes> {
         let envelope = Chain::from(self.body.clone()).scan().ok()?;
         envelope.params().map(|span| self.body.slice(span))
+    }
+}
+
+impl Room {
+    fn of(meta: &Part<'_>, text: &str) -> Self {
+        match meta {
+            Part::Object(members) => match members.0.first() {
+                Some((Cow::Borrowed(first), _))
+                    if !members.0.iter().any(|(name, _)| name.starts_with(era::RESERVED)) =>
+                {
+                    // Before its quotation mark.
+                    Self::At(offset_in(text.as_bytes(), first.as_bytes()).saturating_sub(1))
+                }
+                _ => Self::Unclear,
+            },
+            // One that is `null` is there, and its name may be written with escapes.
+            Part::Nothing if !text.contains("_meta") && !text.contains("\\u00") => Self::Absent,
+            _ => Self::Unclear,
+        }
     }
 }
 
@@ -279,6 +351,23 @@ mod tests {
         }
         let free = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":1,"x":2}}}"#;
         assert_eq!(read(free).unwrap().body, free);
+    }
+
+    #[test]
+    fn a_request_with_other_parts_is_what_it_would_be_if_it_were_read() {
+        for text in [
+            r#"{"id":"a","jsonrpc":"2.0","method":"tools/call","params":{"name":"NAME","_meta":{"progressToken":1},"arguments":{}}}"#,
+            r#"{"jsonrpc":"2.0","method":"tools/call","params":{"_meta":{"progressToken":1},"name":"NAME"},"id":7}"#,
+            r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"NAME"},"id":7}"#,
+        ] {
+            for name in ["a", "a much longer name than that"] {
+                let at = text.find("\"NAME\"").unwrap();
+                let part = (at..at + "\"NAME\"".len(), format!("\"{name}\""));
+                let call = read(text).unwrap().with_parts(vec![part], Some(name.to_owned()));
+                let expected = read(&text.replace("NAME", name)).unwrap();
+                assert_eq!(format!("{call:?}"), format!("{expected:?}"));
+            }
+        }
     }
 
     #[test]

@@ -21,13 +21,15 @@
 //! # Ok(()) }
 //! ```
 
+mod pool;
+mod results;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast};
 
@@ -35,71 +37,11 @@ use crate::cache::Cache;
 use crate::config::{Options, ServerConfig};
 use crate::error::{Error, ErrorCode, Result};
 use crate::link::{Answer, BoxFuture, Call};
-use crate::metrics::{Counter, Metrics};
-use crate::server::{Agreed, Busy, Change, Server, Tool, Treatment};
+use crate::metrics::Metrics;
+use crate::server::{Agreed, Change, Server, Tool, Treatment};
 use crate::validate::Schema;
 
-/// What a tool gave.
-#[derive(Debug, Clone, Serialize)]
-pub struct ToolResult {
-    /// Whether it did what it was asked.
-    pub success: bool,
-    /// What it gave: of a server's tool the whole result (`content`, `structuredContent`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub data: Option<Value>,
-    /// Why it failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<Error>,
-    /// How it went.
-    pub metadata: Metadata,
-}
-
-/// How an execution went.
-#[derive(Debug, Clone, Serialize)]
-pub struct Metadata {
-    /// How long it took, in milliseconds.
-    #[serde(rename = "executionTime")]
-    pub execution_time: f64,
-    /// The server that ran it; none for the program's own tools.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub server: Option<String>,
-}
-
-/// A tool to be run, one of several.
-#[derive(Debug, Clone)]
-pub struct Execution {
-    /// Its name.
-    pub tool: String,
-    /// What it is given.
-    pub params: Value,
-}
-
-impl Execution {
-    /// Returns the execution of a tool.
-    #[must_use]
-    pub fn new(tool: impl Into<String>, params: Value) -> Self {
-        Self { tool: tool.into(), params }
-    }
-}
-
-/// The results of several executions, in their order.
-#[derive(Debug, Clone)]
-pub struct ParallelResults(pub Vec<ToolResult>);
-
-impl ParallelResults {
-    /// Returns all results, or the error of the first execution that failed.
-    pub fn all_or_error(self) -> Result<Vec<ToolResult>> {
-        let failed = self.0.iter().enumerate().find_map(|(at, result)| Some((at, result.error.as_ref()?)));
-        match failed {
-            None => Ok(self.0),
-            Some((at, error)) => {
-                let sentence = format!("task {at} failed: {error}");
-                let details = serde_json::to_value(error).unwrap_or_default();
-                Err(Error::new(ErrorCode::ParallelExecutionFailed, sentence).with_details(details))
-            }
-        }
-    }
-}
+pub use results::{Execution, Metadata, ParallelResults, ToolResult};
 
 /// Decides whether a tool may run with these parameters.
 pub type CanExecute = Arc<dyn Fn(&Value) -> BoxFuture<'static, bool> + Send + Sync>;
@@ -570,78 +512,21 @@ impl Inner {
         *write(&member.tools) = tools;
         Ok(())
     }
-
-    /// Finds a place for a server among the live links, and marks it as in use. Where all places are taken, the server
-    /// that was idle longest is stopped; where none is idle, this waits as long as a request may take.
-    async fn take_place(&self, member: &Member) -> Result<InUse> {
-        let in_use = InUse { busy: Some(member.server.busy()), released: Arc::clone(&self.released) };
-        let deadline = tokio::time::Instant::now() + member.config.timeout.unwrap_or(self.options.timeout);
-        loop {
-            let released = self.released.notified();
-            if lock(&member.place).is_some() {
-                return Ok(in_use);
-            }
-            let free = Arc::clone(&self.places).try_acquire_owned().ok();
-            if let Some(place) = match free {
-                Some(place) => Some(place),
-                None => self.evict().await,
-            } {
-                *lock(&member.place) = Some(place);
-                return Ok(in_use);
-            }
-            if tokio::time::timeout_at(deadline, released).await.is_err() {
-                let most = self.options.max_connections;
-                let sentence =
-                    format!("all {most} links are busy: raise `maxConnections`, or ask for less at a time");
-                return Err(Error::unsent(ErrorCode::Timeout, sentence));
-            }
-        }
-    }
-
-    /// Stops the server that was idle longest and returns its place.
-    async fn evict(&self) -> Option<OwnedSemaphorePermit> {
-        let (member, place) = {
-            let members = read(&self.members);
-            let idle =
-                members.values().filter(|member| lock(&member.place).is_some() && !member.server.is_busy());
-            let oldest = Arc::clone(idle.min_by_key(|member| member.server.last_used())?);
-            let place = lock(&oldest.place).take()?;
-            if oldest.server.is_busy() {
-                // It was asked something meanwhile, and relies upon its place.
-                *lock(&oldest.place) = Some(place);
-                return None;
-            }
-            (oldest, place)
-        };
-        self.metrics.count(Counter::Evictions, member.server.name());
-        member.server.disconnect().await;
-        Some(place)
-    }
-}
-
-/// Keeps a server from being stopped.
-struct InUse {
-    busy: Option<Busy>,
-    released: Arc<Notify>,
-}
-
-impl Drop for InUse {
-    fn drop(&mut self) {
-        // First the mark goes, then those who wait are told.
-        drop(self.busy.take());
-        self.released.notify_waiters();
-    }
 }
 
 /// Keeps the registry as the server's list is.
 async fn follow(inner: Weak<Inner>, member: Weak<Member>, mut changes: broadcast::Receiver<Change>) {
     loop {
         match changes.recv().await {
-            Ok(Change::Tools) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Ok(Change::Tools | Change::Reconnected) | Err(broadcast::error::RecvError::Lagged(_)) => {}
             Ok(_) => continue,
             Err(broadcast::error::RecvError::Closed) => return,
         }
         let (Some(inner), Some(member)) = (inner.upgrade(), member.upgrade()) else { return };
+        if !member.server.is_connected() {
+            // It was stopped meanwhile. Once it is started again this is heard again.
+            continue;
+        }
         if let Err(error) = inner.refresh(&member).await {
             tracing::warn!(server = %member.server.name(), %error, "the changed list of tools could not be read");
         }

@@ -4,7 +4,9 @@
 //! [`RetryPolicy::retryable_errors`] has these repeated for every request.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+
+use http::header::{DATE, RETRY_AFTER};
 
 use crate::error::{Error, ErrorCode, Result};
 
@@ -133,10 +135,35 @@ fn random_part() -> f64 {
     f64::from(u32::try_from(random >> 32).unwrap_or_default()) / f64::from(u32::MAX)
 }
 
-/// Reads `Retry-After`: seconds. Its other form, a date, is rare and taken for absent.
+/// Reads `Retry-After`: seconds, or a date. A date is counted from that of the answer, so that clocks which differ do no
+/// harm; from ours where the answer has none. One that is not ahead says nothing.
 pub(crate) fn retry_after(headers: &http::HeaderMap) -> Option<Duration> {
-    let seconds = headers.get(http::header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let asked = text(RETRY_AFTER)?;
+    if let Ok(seconds) = asked.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let since_1970 = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map(|since| since.as_secs());
+    let now = text(DATE).and_then(http_date).or_else(|| since_1970().ok())?;
+    let seconds = http_date(asked)?.checked_sub(now).filter(|seconds| *seconds > 0)?;
     Some(Duration::from_secs(seconds))
+}
+
+/// Reads a date as HTTP writes it, `Wed, 18 Nov 2026 09:30:00 GMT`, as seconds since 1970.
+fn http_date(text: &str) -> Option<u64> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let (_, rest) = text.split_once(", ")?;
+    let parts: Vec<&str> = rest.split([' ', ':']).collect();
+    let [day, month, year, hour, minute, second, "GMT"] = parts.as_slice() else { return None };
+    let number = |digits: &str, most: u64| digits.parse::<u64>().ok().filter(|number| *number <= most);
+    let month = u64::try_from(MONTHS.iter().position(|name| name == month)?).ok()?;
+    let (day, year) = (number(day, 31)?, number(year, 9999).filter(|year| *year >= 1970)?);
+    // Years that begin in March have their leap day at the end.
+    let (year, month) = if month < 2 { (year - 1, month + 10) } else { (year, month - 2) };
+    let days = (year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day)
+        .checked_sub(719_469)?;
+    Some(((days * 24 + number(hour, 23)?) * 60 + number(minute, 59)?) * 60 + number(second, 60)?)
 }
 
 #[cfg(test)]
@@ -189,6 +216,39 @@ mod tests {
         let asked = |seconds| Error { retry_after: Some(Duration::from_secs(seconds)), ..error.clone() };
         assert_eq!(policy.delay(0, &asked(7)), Some(Duration::from_secs(7)));
         assert_eq!(policy.delay(0, &asked(11)), None);
+    }
+
+    #[test]
+    fn a_server_may_name_the_time_to_come_back() {
+        for (date, seconds) in [
+            ("Thu, 01 Jan 1970 00:00:00 GMT", Some(0)),
+            ("Wed, 18 Nov 2026 09:30:00 GMT", Some(1_794_994_200)),
+            ("Tue, 29 Feb 2028 23:59:60 GMT", Some(1_835_481_600)),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", Some(253_402_300_799)),
+            ("Wed, 31 Dec 1969 23:59:59 GMT", None),
+            ("Wed, 0 Jan 1970 00:00:00 GMT", None),
+            ("Wed, 18 Nov 99999999999999999999 09:30:00 GMT", None),
+            ("Wed, 18 Nov 2026 24:30:00 GMT", None),
+            ("Wed, 18 Nov 2026 09:30:00 JST", None),
+            ("Wed, 18 Nov 2026 09:30 GMT", None),
+            ("soon", None),
+        ] {
+            assert_eq!(http_date(date), seconds, "{date}");
+        }
+        let wait = |asked: &str, now: Option<&str>| {
+            let mut headers = http::HeaderMap::new();
+            headers.insert(RETRY_AFTER, asked.parse().unwrap());
+            headers.extend(now.map(|now| (DATE, now.parse().unwrap())));
+            retry_after(&headers).map(|wait| wait.as_secs())
+        };
+        // By the server's clock, whatever ours says.
+        let now = Some("Tue, 17 Nov 1987 23:59:55 GMT");
+        assert_eq!(wait("Wed, 18 Nov 1987 00:00:02 GMT", now), Some(7));
+        assert_eq!(wait("Tue, 17 Nov 1987 23:59:55 GMT", now), None);
+        assert_eq!(wait("Tue, 17 Nov 1987 23:59:00 GMT", now), None);
+        assert_eq!(wait("Tue, 17 Nov 1987 23:59:00 GMT", None), None);
+        assert!(wait("Fri, 31 Dec 9999 23:59:59 GMT", None).unwrap() > 1_000_000);
+        assert_eq!((wait("7", None), wait("7", now), wait("-7", now)), (Some(7), Some(7), None));
     }
 
     #[tokio::test]

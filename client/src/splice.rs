@@ -9,16 +9,15 @@
 //! | modern | legacy only | [`discover_from_initialize`]; the envelope is taken off by [`drop_envelope`], and results get what modern ones have by [`complete_result`] |
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use wakashu_wire::{Members, Raw, Revision, era};
 
 use crate::chain::Chain;
-use crate::link::{Answer, Call, Refused};
+use crate::link::{Answer, Call, Refused, Room};
 
-/// The beginning of the names that the protocol keeps for itself in `_meta`.
-const RESERVED: &str = "io.modelcontextprotocol/";
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 
@@ -38,12 +37,24 @@ pub fn envelope() -> Map<String, Value> {
     meta
 }
 
+/// The JSON of [`envelope`], which every request needs that crosses from a legacy host to a modern server.
+static ENVELOPE: LazyLock<String> = LazyLock::new(|| Value::Object(envelope()).to_string());
+
 /// Gives a legacy request the envelope of a modern one.
 pub fn add_envelope(call: &Call) -> Result<Call, Refused> {
-    let envelope = Value::Object(envelope()).to_string();
+    let envelope = ENVELOPE.as_str();
     let members = envelope.get(1..envelope.len() - 1).unwrap_or_default();
+    if let Room::At(at) = call.room {
+        return Ok(enveloped(call, at, &[members, ","]));
+    }
     let body = Chain::from(call.body.clone());
-    let body = match (body.scan().ok().and_then(|envelope| envelope.params()), meta_span(call)) {
+    let params = body.scan().ok().and_then(|envelope| envelope.params());
+    if let (Room::Absent, Some(params)) = (call.room, &params)
+        && let Some((at, comma)) = first_place(&call.body, params)
+    {
+        return Ok(enveloped(call, at, &["\"_meta\":", envelope, comma]));
+    }
+    let body = match (params, meta_span(call)) {
         (_, Some(meta)) => insert_first(&body, &meta, members),
         (Some(params), None) => insert_first(&body, &params, &format!("\"_meta\":{envelope}")),
         (None, None) => {
@@ -53,12 +64,32 @@ pub fn add_envelope(call: &Call) -> Result<Call, Refused> {
     changed(call, body)
 }
 
+/// Returns a request with an envelope put in at `at`, where it has room: it need not be read again.
+fn enveloped(call: &Call, at: usize, parts: &[&str]) -> Call {
+    let added: usize = parts.iter().map(|part| part.len()).sum();
+    let (head, rest) = call.body.split_at(at.min(call.body.len()));
+    let mut body = Vec::with_capacity(call.body.len() + added);
+    body.extend_from_slice(head);
+    for part in parts {
+        body.extend_from_slice(part.as_bytes());
+    }
+    body.extend_from_slice(rest);
+    let shift = if call.id.start >= at { added } else { 0 };
+    Call {
+        body: body.into(),
+        id: call.id.start + shift..call.id.end + shift,
+        version: Some(Revision::V2026_07_28.as_str().to_owned()),
+        room: Room::Unclear,
+        ..call.clone()
+    }
+}
+
 /// Takes the envelope off a modern request; what else there is in `_meta` stays.
 pub fn drop_envelope(call: &Call) -> Result<Call, Refused> {
     let Some(span) = meta_span(call) else { return Ok(call.clone()) };
     let meta = call.body.slice(span.clone());
     let kept = members_of(&meta).map(|members| {
-        let kept = members.0.iter().filter(|(name, _)| !name.starts_with(RESERVED));
+        let kept = members.0.iter().filter(|(name, _)| !name.starts_with(era::RESERVED));
         kept.map(|(name, value)| format!("{}:{}", json!(name), value.get())).collect::<Vec<_>>().join(",")
     });
     let meta = format!("{{{}}}", kept.unwrap_or_default());
@@ -136,12 +167,18 @@ fn copy(from: &Value, to: &mut Value, name: &str) {
 /// Puts members before all others of the object at `span`.
 fn insert_first(message: &Chain, span: &Range<usize>, members: &str) -> Chain {
     let head = message.slice(span.start..(span.start + 64).min(span.end)).into_bytes();
-    let open = memchr::memchr(b'{', &head).map_or(0, |at| at + 1);
-    let next = head.iter().skip(open).find(|byte| !byte.is_ascii_whitespace());
-    // An object that is empty has its end there; one that begins with more blanks than were looked at is not.
-    let comma = if next == Some(&b'}') { "" } else { "," };
+    let (open, comma) = first_place(&head, &(0..head.len())).unwrap_or((0, ""));
     let at = span.start + open;
     message.replace(at..at, Bytes::from(format!("{members}{comma}")))
+}
+
+/// Returns where the first member of the object at `span` goes, and what parts it from the next.
+fn first_place(text: &[u8], span: &Range<usize>) -> Option<(usize, &'static str)> {
+    let object = text.get(span.clone())?;
+    let open = memchr::memchr(b'{', object)? + 1;
+    let next = object.iter().skip(open).find(|byte| !byte.is_ascii_whitespace());
+    // An object that is empty has its end there; one that begins with more blanks than were looked at is not.
+    Some((span.start + open, if next == Some(&b'}') { "" } else { "," }))
 }
 
 /// Returns where the object `_meta` stands in a request.
@@ -181,6 +218,14 @@ mod tests {
             ),
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{}}}"#, json!({})),
             (
+                r#"{"params":{"cursor":"\u0061"},"method":"tools/list","jsonrpc":"2.0","id":1}"#,
+                json!({"cursor": "a"}),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","method":"tools/list","params":{"cursor":"a","_meta":{ "progressToken":1.0}},"id":1}"#,
+                json!({"cursor": "a"}),
+            ),
+            (
                 r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"progressToken":1.0},"cursor":"a"}}"#,
                 json!({"cursor": "a"}),
             ),
@@ -194,9 +239,20 @@ mod tests {
             assert_eq!(params, rest, "{text}");
             assert_eq!(meta[CLIENT_INFO]["name"], "wakashu");
             assert_eq!(meta.get("progressToken").is_some(), text.contains("progressToken"));
+            let again = Call::read(modern.body.clone()).unwrap();
+            assert_eq!((again.id, again.progress_token), (modern.id.clone(), modern.progress_token.clone()));
             let back = drop_envelope(&modern).unwrap();
             assert_eq!(back.version, None);
             assert_eq!(String::from_utf8_lossy(&back.body).contains("1.0"), text.contains("1.0"));
+        }
+    }
+
+    #[test]
+    fn an_envelope_that_is_there_in_part_is_refused() {
+        for meta in [r#"{"io.modelcontextprotocol/clientInfo":{}}"#, "null", r#""x""#] {
+            let text =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{meta}}}}}"#);
+            assert!(add_envelope(&call(&text)).is_err(), "{meta}");
         }
     }
 

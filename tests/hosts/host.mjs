@@ -1,14 +1,14 @@
-// A host of the TypeScript SDK with `wakashu bridge` as its server: host.mjs WAKASHU URL REVISION.
+// A host of the TypeScript SDK with a program as its server: host.mjs REVISION COMMAND…
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
 const require = createRequire(`${process.env.MODULES}/`);
 const sdk = name => import(pathToFileURL(require.resolve(`@modelcontextprotocol/client${name}`)));
 const [{ Client }, { StdioClientTransport }] = [await sdk(''), await sdk('/stdio')];
-const [wakashu, url, revision] = process.argv.slice(2);
+const [revision, command, ...programArgs] = process.argv.slice(2);
 const versionNegotiation = revision >= '2026-07-28' ? { mode: { pin: revision } } : undefined;
 const client = new Client({ name: 'host', version: '1' }, { versionNegotiation });
-await client.connect(new StdioClientTransport({ command: wakashu, args: ['bridge', '--quiet', url] }));
+await client.connect(new StdioClientTransport({ command, args: programArgs }));
 const { tools } = await client.listTools();
 const args = { round_title: '第1回', rank_range: '1-3' };
 const { content } = await client.callTool({ name: 'get_wakashu_ranking', arguments: args });

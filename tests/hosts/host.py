@@ -1,4 +1,4 @@
-"""A host of the Python SDK, 1.x or 2.x, with `wakashu bridge` as its server: host.py WAKASHU URL."""
+"""A host of the Python SDK, 1.x or 2.x, with a program as its server: host.py COMMAND…"""
 
 import asyncio
 import sys
@@ -8,7 +8,7 @@ from mcp.client.stdio import stdio_client
 
 
 async def main():
-    parameters = StdioServerParameters(command=sys.argv[1], args=["bridge", "--quiet", sys.argv[2]])
+    parameters = StdioServerParameters(command=sys.argv[1], args=sys.argv[2:])
     async with stdio_client(parameters) as (read, write), ClientSession(read, write) as session:
         await session.initialize()
         tools = (await session.list_tools()).tools

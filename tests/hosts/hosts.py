@@ -21,14 +21,17 @@ class Host:
     """A host of either era that speaks lines with `wakashu bridge`."""
 
     def __init__(self, work, server, modern=False):
-        self.modern, self.last = modern, 0
         config = work / f"{time.monotonic_ns()}.json"
         config.write_text(json.dumps({"mcpServers": {"server": server}, "options": {"timeout": 120_000}}))
+        self.start(work, modern, "bridge", "server", "--config", config)
+
+    def start(self, work, modern, *arguments, **settings):
+        self.modern, self.last = modern, 0
         # What stands for secrets of the host's.
-        environment = os.environ | {"SECRET_OF_THE_HOST": "do-not-tell"}
+        environment = os.environ | {"SECRET_OF_THE_HOST": "do-not-tell"} | settings
         self.log = (work / "log").open("w+")
-        self.process = subprocess.Popen([WAKASHU, "bridge", "server", "--config", config], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=self.log, text=True, env=environment)
+        self.process = subprocess.Popen([WAKASHU, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.log, text=True, env=environment)
         if modern:
             assert "2026-07-28" in self.ask("server/discover")["supportedVersions"]
         else:
@@ -75,6 +78,13 @@ class Host:
         result = self.ask("tools/call", {"name": tool, "arguments": arguments})
         text = "\n".join(part.get("text", "") for part in result["content"])
         return text, bool(result.get("isError"))
+
+
+class Gateway(Host):
+    """The same with `wakashu gateway`, which has all servers of a configuration behind it."""
+
+    def __init__(self, work, config, modern=False, **settings):
+        self.start(work, modern, "gateway", "--config", config, **settings)
 
 
 def descendants(pid):
@@ -176,20 +186,7 @@ def git(work):
 
 
 def serena(work):
-    project = work / "project"
-    project.mkdir()
-    (project / "poem.py").write_text("class Poem:\n    def read(self):\n        return 'hana'\n\n\ndef use():\n    return Poem().read()\n")
-    home = work / "home"
-    home.mkdir()
-    path = f"{TOOLS / 'serena/bin'}:{os.environ['PATH']}"
-    environment = {"HOME": str(home), "PATH": path}
-    subprocess.run([TOOLS / "serena/bin/serena", "project", "create", project, "--language", "python"], check=True,
-                   env=os.environ | environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    settings = project / ".serena/project.yml"
-    lines = settings.read_text().splitlines()
-    at = next(index for index, line in enumerate(lines) if line.startswith(("language_servers:", "languages:")))
-    end = next((index for index in range(at + 1, len(lines)) if lines[index] and not lines[index].startswith((" ", "-"))), len(lines))
-    settings.write_text("\n".join([*lines[:at], "language_servers: [python_jedi]", *lines[end:]]) + "\n")
+    environment, project = serena_project(work)
     server = {"command": str(TOOLS / "serena/bin/serena"), "env": environment, "deny": ["execute_shell_command"],
               "args": ["start-mcp-server", "--project", str(project), "--context", "agent", "--agent-interface", "tools",
                        "--enable-web-dashboard", "false", "--enable-gui-log-window", "false"]}
@@ -199,6 +196,74 @@ def serena(work):
         found, failed = host.call("find_symbol", name_path_pattern="Poem/read", include_body=True)
         assert not failed and "hana" in found, found
         assert "poem.py" in host.call("list_dir", relative_path=".", recursive=False)[0]
+
+
+def serena_project(work, project=None):
+    """Makes a project with a class, which Serena reads with jedi; returns the environment Serena needs, and the project."""
+    project = project or work / "project"
+    project.mkdir()
+    (project / "poem.py").write_text("class Poem:\n    def read(self):\n        return 'hana'\n\n\ndef use():\n    return Poem().read()\n")
+    home = work / "home"
+    home.mkdir(exist_ok=True)
+    path = f"{TOOLS / 'serena/bin'}:{os.environ['PATH']}"
+    environment = {"HOME": str(home), "PATH": path}
+    subprocess.run([TOOLS / "serena/bin/serena", "project", "create", project, "--language", "python"], check=True,
+                   env=os.environ | environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    settings = project / ".serena/project.yml"
+    lines = settings.read_text().splitlines()
+    at = next(index for index, line in enumerate(lines) if line.startswith(("language_servers:", "languages:")))
+    end = next((index for index in range(at + 1, len(lines)) if lines[index] and not lines[index].startswith((" ", "-"))), len(lines))
+    settings.write_text("\n".join([*lines[:at], "language_servers: [python_jedi]", *lines[end:]]) + "\n")
+    return environment, project
+
+
+def example(work):
+    """The example of docs/gateway.md as it stands there, but for where its five servers are."""
+    text = (ROOT / "docs/gateway.md").read_text().split("```yaml\n")[1].split("```")[0]
+    home = work / "home"
+    poems, code = home / "poems", home / "code"
+    poems.mkdir(parents=True)
+    (poems / "poem.txt").write_text("歌")
+    environment, _ = serena_project(work, code)
+    with collection(work) as spring, collection(work) as autumn:
+        for written, meant in [
+            ("https://spring.example.org/mcp", spring), ("https://autumn.example.org/mcp", autumn),
+            ("command: wakashu\n", f"command: {WAKASHU}\n"), ("drafts.wakashu", work / "sample.wakashu"),
+            ("command: npx\n", "command: node\n"),
+            ('-y, "@modelcontextprotocol/server-filesystem"', MODULES / "@modelcontextprotocol/server-filesystem/dist/index.js"),
+            ("command: serena\n", f"command: {TOOLS / 'serena/bin/serena'}\n"),
+        ]:
+            assert text.count(written) == 1, written
+            text = text.replace(written, str(meant))
+        (work / "spring.token").write_text("a-token")
+        config = work / "mcp.config.yaml"
+        config.write_text(text)
+        for modern in (False, True):
+            with Gateway(work, config, modern, **environment) as host:
+                use_example(host, poems)
+
+
+def use_example(host, poems):
+    # A list waits five seconds for its servers; Serena may take longer.
+    deadline = time.monotonic() + 60
+    while "serena__find_symbol" not in (tools := host.tools()):
+        assert time.monotonic() < deadline, sorted(tools)
+        time.sleep(0.5)
+    assert {"get_poem", "get_wakashu_ranking", "files__read_text_file", "serena__list_dir"} <= tools, sorted(tools)
+    denied = {"serena__execute_shell_command", "files__write_file", "files__edit_file", "files__move_file", "files__create_directory"}
+    assert not denied & tools, sorted(tools)
+    for name in ("spring", "autumn", "drafts"):
+        assert "1位" in host.call("get_poem", collection=name, round_title="第1回", rank=1)[0]
+        assert host.ask("resources/read", {"uri": f"{name}+wakashu://rounds"})["contents"]
+    assert host.call("files__read_text_file", path=str(poems / "poem.txt"))[0] == "歌"
+    found, failed = host.call("serena__find_symbol", name_path_pattern="Poem/read", include_body=True)
+    assert not failed and "hana" in found, found
+    # What is denied is denied to those who know its name, too.
+    for name, arguments in [("serena__execute_shell_command", {"command": "id"}),
+                            ("files__write_file", {"path": str(poems / "new"), "content": ""})]:
+        answer = host.request("tools/call", {"name": name, "arguments": arguments})
+        assert "error" in answer or answer["result"]["isError"], answer
+    assert [file.name for file in poems.iterdir()] == ["poem.txt"]
 
 
 def websocket(work):
@@ -218,14 +283,23 @@ def websocket(work):
 
 def typescript(work):
     with collection(work) as url:
-        for revision in ("2025-11-25", "2026-07-28"):
-            host_of_others(["node", ROOT / "tests/hosts/host.mjs", WAKASHU, url, revision], MODULES=str(TOOLS))
+        for command in ways(work, url):
+            for revision in ("2025-11-25", "2026-07-28"):
+                host_of_others(["node", ROOT / "tests/hosts/host.mjs", revision, *command], MODULES=str(TOOLS))
 
 
 def python(work):
     with collection(work) as url:
-        for folder in ("mcp1", "servers"):
-            host_of_others([TOOLS / folder / "bin/python", ROOT / "tests/hosts/host.py", WAKASHU, url])
+        for command in ways(work, url):
+            for folder in ("mcp1", "servers"):
+                host_of_others([TOOLS / folder / "bin/python", ROOT / "tests/hosts/host.py", *command])
+
+
+def ways(work, url):
+    """The commands by which a host reaches a server on the web."""
+    config = work / "one.json"
+    config.write_text(json.dumps({"servers": {"poems": {"url": url}}}))
+    return [WAKASHU, "bridge", "--quiet", url], [WAKASHU, "gateway", "--quiet", "--config", config]
 
 
 def host_of_others(command, **environment):
@@ -271,7 +345,8 @@ def wait_for(port):
 
 
 ALL = {"everything": everything, "everything-http": everything_http, "filesystem": filesystem, "memory": memory,
-       "time": time_server, "git": git, "serena": serena, "websocket": websocket, "typescript": typescript, "python": python}
+       "time": time_server, "git": git, "serena": serena, "example": example, "websocket": websocket,
+       "typescript": typescript, "python": python}
 
 
 def main():

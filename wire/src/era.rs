@@ -13,6 +13,8 @@ use crate::error::{self, RpcError};
 use crate::json::string;
 use crate::message::{Members, Request};
 
+/// The beginning of the names that the protocol keeps for itself in `_meta`.
+pub const RESERVED: &str = "io.modelcontextprotocol/";
 /// The member of `_meta` that names the revision.
 pub const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 /// The member of `_meta` that says what the client can do.

@@ -17,7 +17,7 @@ use wakashu_wire::{RpcError, SUPPORTED, string};
 use super::Front;
 use super::catalogue::{Catalogue, Place, Target};
 use super::fold::SELECTOR;
-use super::rewrite::{members, replace, span};
+use super::rewrite::{members, span};
 use super::upstream::State;
 
 /// How long a list waits for servers that are still starting.
@@ -196,7 +196,7 @@ impl Front {
         if own_name != name {
             parts.push((span(ask.message, raw.get()), json!(own_name).to_string()));
         }
-        match self.forward(ask, &server, parts).await {
+        match self.forward(ask, &server, parts, Some(own_name)).await {
             Ok(pieces) => Ok(pieces),
             // What a server says stays an error; what happened on the way the model may act on.
             Err(error) if error.rpc_code().is_none() => {
@@ -213,7 +213,7 @@ impl Front {
         match self.find(|catalogue| catalogue.prompt(&name).cloned()).await {
             Some(Target::One { server, name }) => {
                 let parts = vec![(span(ask.message, raw.get()), json!(name).to_string())];
-                self.forward(ask, &server, parts).await.map_err(|error| named(&server, &error))
+                self.forward(ask, &server, parts, Some(name)).await.map_err(|error| named(&server, &error))
             }
             _ => Err(self.unknown("prompt", &name)),
         }
@@ -223,16 +223,21 @@ impl Front {
         let Some((raw, uri)) = ask.request.params.uri.and_then(|raw| Some((raw, string(raw)?))) else {
             return Err(error::invalid_params("`uri` must be a string"));
         };
-        let (server, part) = self.place(&ask, raw.get(), &uri).await?;
-        self.forward(ask, &server, vec![part]).await.map_err(|error| named(&server, &error))
+        let (server, uri) = self.place(&ask, &uri).await?;
+        let part = (span(ask.message, raw.get()), json!(uri).to_string());
+        self.forward(ask, &server, vec![part], Some(uri)).await.map_err(|error| named(&server, &error))
     }
 
     async fn complete(&self, ask: Ask<'_>) -> Answered {
         let reference = ask.request.params.reference.members();
         if let Some(raw) = reference.get("uri") {
             let uri = string(raw).ok_or_else(|| error::invalid_params("`ref.uri` must be a string"))?;
-            let (server, part) = self.place(&ask, raw.get(), &uri).await?;
-            return self.forward(ask, &server, vec![part]).await.map_err(|error| named(&server, &error));
+            let (server, uri) = self.place(&ask, &uri).await?;
+            let part = (span(ask.message, raw.get()), json!(uri).to_string());
+            return self
+                .forward(ask, &server, vec![part], None)
+                .await
+                .map_err(|error| named(&server, &error));
         }
         let Some((raw, name)) = reference.get("name").and_then(|raw| Some((raw, string(raw)?))) else {
             return Err(error::invalid_params("`ref` must name a prompt or a resource"));
@@ -240,25 +245,20 @@ impl Front {
         match self.find(|catalogue| catalogue.prompt(&name).cloned()).await {
             Some(Target::One { server, name }) => {
                 let parts = vec![(span(ask.message, raw.get()), json!(name).to_string())];
-                self.forward(ask, &server, parts).await.map_err(|error| named(&server, &error))
+                self.forward(ask, &server, parts, None).await.map_err(|error| named(&server, &error))
             }
             _ => Err(self.unknown("prompt", &name)),
         }
     }
 
-    /// Returns whose an address is, and what replaces it in the message.
-    async fn place(
-        &self,
-        ask: &Ask<'_>,
-        raw: &str,
-        uri: &str,
-    ) -> Result<(String, (Range<usize>, String)), RpcError> {
+    /// Returns whose an address is, and what it is there.
+    async fn place(&self, ask: &Ask<'_>, uri: &str) -> Result<(String, String), RpcError> {
         let look = |catalogue: &Catalogue| match catalogue.place(uri) {
             Place::Nowhere => None,
             place => Some(place),
         };
         match self.find(look).await {
-            Some(Place::At { server, uri }) => Ok((server, (span(ask.message, raw), json!(uri).to_string()))),
+            Some(Place::At { server, uri }) => Ok((server, uri)),
             Some(Place::Unclear(choices)) => {
                 let sentence =
                     format!("several servers have this resource: ask for {}", choices.join(" or "));
@@ -281,18 +281,20 @@ impl Front {
         error::invalid_params(sentence)
     }
 
-    /// Passes the message on with some parts replaced, and the answer back as it came.
+    /// Passes the message on with some parts replaced, under what it names then, and the answer back as it came.
     async fn forward(
         &self,
         ask: Ask<'_>,
         server: &str,
         parts: Vec<(Range<usize>, String)>,
+        name: Option<String>,
     ) -> Result<Vec<Bytes>, Error> {
-        let message = if parts.is_empty() { ask.message.to_owned() } else { replace(ask.message, parts) };
-        let call = Call::read(Bytes::from(message)).map_err(|refused| {
+        let body = Bytes::copy_from_slice(ask.message.as_bytes());
+        let call = Call::of_request(body, ask.message, ask.request).map_err(|refused| {
             let error = json!({"code": refused.error.code, "message": refused.error.message});
             Error::from_rpc(&error)
         })?;
+        let call = if parts.is_empty() { call } else { call.with_parts(parts, name) };
         let answer = self.manager.forward(server, call).await?;
         Ok(answer.message.in_one_line().into_pieces())
     }

@@ -11,7 +11,7 @@ use tokio::sync::broadcast::error::RecvError;
 use wakashu_client::Manager;
 use wakashu_client::config::ServerConfig;
 use wakashu_client::error::{Error, ErrorCode, Result};
-use wakashu_client::link::Call;
+use wakashu_client::link::{Call, MAX_MESSAGE_BYTES};
 use wakashu_client::server::{Change, Server};
 
 /// The first and the longest wait before a server that is not there is tried again.
@@ -113,12 +113,16 @@ impl Upstream {
             (pause, _) = PAUSES;
             loop {
                 match changes.recv().await {
-                    Ok(Change::Resource(_)) => {}
-                    Ok(_) | Err(RecvError::Lagged(_)) => break,
+                    Ok(Change::Resource(_)) => continue,
+                    Ok(_) | Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => return,
                 }
+                tokio::time::sleep(GATHERING).await;
+                // One that was stopped meanwhile, to make room, is not started for that: this is heard again once it is.
+                if server.is_connected() {
+                    break;
+                }
             }
-            tokio::time::sleep(GATHERING).await;
         }
     }
 }
@@ -155,7 +159,7 @@ async fn list(
 ) -> Result<Vec<Box<RawValue>>> {
     let wrong =
         |what: String| Error::new(ErrorCode::InvalidRequest, format!("the answer to `{method}` {what}"));
-    let (mut entries, mut params) = (Vec::new(), json!({}));
+    let (mut entries, mut params, mut bytes) = (Vec::new(), json!({}), 0);
     for _ in 0..MOST_PAGES {
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
         let call =
@@ -164,6 +168,10 @@ async fn list(
         let Some(span) = answer.envelope.result() else {
             return Err(answer.result().err().unwrap_or_else(|| wrong("is none".to_owned())));
         };
+        bytes += span.len();
+        if bytes > MAX_MESSAGE_BYTES {
+            return Err(wrong(format!("is one of more than {MAX_MESSAGE_BYTES} bytes in all")));
+        }
         let result = answer.message.slice(span).into_bytes();
         let mut raw: BTreeMap<String, Box<RawValue>> =
             serde_json::from_slice(&result).map_err(|error| wrong(format!("is not read: {error}")))?;

@@ -68,6 +68,9 @@ impl Reader<'_> {
                         servers.extend(self.server(server, &format!("{key}.{name}"), Some(name)));
                     }
                 }
+                Some(_) if key == "servers" => {
+                    self.problem(key, "must be a list of servers, or a map of servers by their names");
+                }
                 Some(_) => self.problem(key, "must be a map of servers by their names"),
             }
         }

@@ -57,8 +57,8 @@ const GRACE: Duration = Duration::from_secs(2);
 const HELPER_GRACE: Duration = Duration::from_secs(3);
 /// How long the rest of what an ended program said may take to be read.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// The longest line of a program's log that is passed on.
-const LONGEST_LOG_LINE: usize = 2000;
+/// The longest line of a program's log; what is longer becomes several.
+const LONGEST_LOG_LINE: u64 = 2000;
 
 /// A program to be started.
 #[derive(Debug, Clone, Default)]
@@ -231,11 +231,11 @@ async fn write_lines(mut stdin: impl AsyncWrite + Unpin, mut lines: mpsc::Receiv
 
 /// Passes on what the program writes to standard error; returns the last line of it.
 async fn log_lines(stderr: ChildStderr, name: Arc<str>) -> String {
-    let mut lines = BufReader::new(stderr).split(b'\n');
-    let mut last = String::new();
-    while let Ok(Some(line)) = lines.next_segment().await {
-        let line =
-            String::from_utf8_lossy(line.get(..LONGEST_LOG_LINE).unwrap_or(&line)).trim_end().to_owned();
+    let mut stderr = BufReader::new(stderr);
+    let (mut bytes, mut last) = (Vec::new(), String::new());
+    while let Ok(1..) = (&mut stderr).take(LONGEST_LOG_LINE).read_until(b'\n', &mut bytes).await {
+        let line = String::from_utf8_lossy(&bytes).trim_end().to_owned();
+        bytes.clear();
         tracing::info!(server = %name, "{line}");
         if !line.is_empty() {
             last = line;

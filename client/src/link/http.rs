@@ -1,56 +1,40 @@
 //! A link over HTTP: every message is a POST of its own, on connections that are kept.
 
+mod address;
+mod answer;
+mod events;
 pub mod fetch;
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{
-    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, USER_AGENT, WWW_AUTHENTICATE,
-};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::{self, Client};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use rustls::{ClientConfig, RootCertStore};
 use tokio::task::AbortHandle;
-use tokio::time::{sleep, timeout};
-use wakashu_wire::envelope::{Flaw, Kind};
+use tokio::time::timeout;
 use wakashu_wire::{Envelope, Revision, era};
 
-use super::sse::Events;
-use super::{Answer, BoxFuture, Call, Inbox, Link, MAX_MESSAGE_BYTES, timed_out};
+use self::address::{Hyper, build_client, redirected, unreachable};
+use self::answer::{Media, check_encoding, collect, judge};
+use super::{Answer, BoxFuture, Call, Inbox, Link, timed_out};
 use crate::chain::Chain;
 use crate::error::{Error, ErrorCode, Result};
-use crate::policy::retry_after;
 
-/// How long a server may take to accept a connection.
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a connection waits for the next request. Servers close theirs after a minute or more.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+#[cfg(feature = "websocket")]
+pub(super) use self::address::{CONNECT_TIMEOUT, tls};
+pub(crate) use self::address::{SCHEMES, read_address, without_secrets};
+
 /// How often one request may be sent on to another path.
 const MOST_REDIRECTS: usize = 3;
-/// How often a stream that ends without the answer is taken up again without anything new on it.
-const MOST_RESUMPTIONS: u32 = 5;
-/// The wait before a stream is taken up again, where the server names none.
-const RESUME_AFTER: Duration = Duration::from_secs(1);
-/// The longest wait a server may ask for before its stream is taken up again.
-const LONGEST_RESUME: Duration = Duration::from_secs(30);
-
-/// How the addresses begin that this link takes.
-pub(crate) const SCHEMES: &[&str] = &["https", "http"];
 /// Who we are to a server.
 pub(super) const AGENT: &str = concat!("wakashu/", env!("CARGO_PKG_VERSION"));
 
 static SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
-static LAST_EVENT_HEADER: HeaderName = HeaderName::from_static("last-event-id");
-
-type Hyper = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// A link to an MCP endpoint.
 pub struct HttpLink {
@@ -64,6 +48,7 @@ struct Shared {
     headers: HeaderMap,
     inbox: Inbox,
     session: Mutex<Session>,
+    openings: AtomicU64,
     /// Held while a lost session is opened anew, so that this happens once.
     repairing: tokio::sync::Mutex<()>,
     listening: Mutex<Option<AbortHandle>>,
@@ -91,66 +76,12 @@ impl HttpLink {
             headers,
             inbox,
             session: Mutex::default(),
+            openings: AtomicU64::new(1),
             repairing: tokio::sync::Mutex::default(),
             listening: Mutex::default(),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
-}
-
-/// Reads the address of an endpoint, which begins with one of these schemes.
-pub(crate) fn read_address(address: &str, schemes: &[&str]) -> Result<Uri> {
-    let wrong = |problem: &str| {
-        Error::unsent(ErrorCode::ConnectionFailed, format!("`{}` {problem}", without_secrets(address)))
-    };
-    let uri: Uri = address.parse().map_err(|_| wrong("is not an address"))?;
-    let is_known = uri.scheme_str().is_some_and(|scheme| schemes.contains(&scheme));
-    if !is_known || uri.host().is_none_or(str::is_empty) {
-        let begin = schemes.iter().map(|scheme| format!("{scheme}://")).collect::<Vec<_>>().join(" or ");
-        return Err(wrong(&format!("is not an address that begins with {begin}")));
-    }
-    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-        return Err(wrong("has a user name or a password in it; put credentials into a header"));
-    }
-    Ok(uri)
-}
-
-/// Returns an address for a message: without credentials and query.
-pub(super) fn without_secrets(address: &str) -> String {
-    let address = address.split(['?', '#']).next().unwrap_or_default();
-    match address.split_once("//").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
-        Some((scheme, rest)) => format!("{scheme}//…@{rest}"),
-        None => address.to_owned(),
-    }
-}
-
-/// Returns how connections are encrypted: with the system's certificates, if they are needed.
-pub(super) fn tls(is_encrypted: bool) -> Result<ClientConfig> {
-    let mut roots = RootCertStore::empty();
-    if is_encrypted {
-        // One that cannot be read is as good as one that is not there: whoever needs it is told that the issuer is
-        // unknown.
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| Error::unsent(ErrorCode::ConnectionFailed, format!("no TLS: {error}")))?;
-    Ok(config.with_root_certificates(roots).with_no_client_auth())
-}
-
-fn build_client(is_encrypted: bool) -> Result<Hyper> {
-    let config = tls(is_encrypted)?;
-    let mut connector = HttpConnector::new();
-    connector.enforce_http(false);
-    connector.set_nodelay(true);
-    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    let builder = HttpsConnectorBuilder::new().with_tls_config(config);
-    let builder = if is_encrypted { builder.https_only() } else { builder.https_or_http() };
-    let connector = builder.enable_http1().wrap_connector(connector);
-    let mut client = Client::builder(TokioExecutor::new());
-    client.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE_TIMEOUT);
-    Ok(client.build(connector))
 }
 
 impl Link for HttpLink {
@@ -182,9 +113,14 @@ impl Link for HttpLink {
         true
     }
 
+    fn openings(&self) -> u64 {
+        self.shared.openings.load(Ordering::Acquire)
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.shared.stop_listening();
+            self.shared.openings.fetch_add(1, Ordering::AcqRel);
             let session = std::mem::take(&mut *self.shared.session());
             if session.id.is_some() {
                 // A courtesy; servers end sessions by themselves too.
@@ -237,26 +173,6 @@ pub(super) fn cancellation(id: &[u8]) -> Option<Call> {
 /// Returns what ends a greeting.
 pub(super) fn initialized() -> Option<Call> {
     Call::read(Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)).ok()
-}
-
-/// How an answer's body is to be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Media {
-    Json,
-    Events,
-    Other,
-}
-
-impl Media {
-    fn of(headers: &HeaderMap) -> Self {
-        let named = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let essence = named.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        match essence.as_str() {
-            "application/json" => Self::Json,
-            "text/event-stream" => Self::Events,
-            _ => Self::Other,
-        }
-    }
 }
 
 impl Shared {
@@ -349,95 +265,13 @@ impl Shared {
         request
     }
 
-    /// Reads a stream until the answer is on it.
-    async fn events(&self, mut body: Incoming, call: &Call, session: &Session) -> Result<Answer> {
-        let lost = || Error::new(ErrorCode::ConnectionLost, "the server closed the stream before its answer");
-        let mut events = Events::default();
-        let mut resumed = 0;
-        loop {
-            let place = events.last_id().map(str::to_owned);
-            if let Some(answer) = self.next_answer(&mut body, &mut events, call).await? {
-                return Ok(answer);
-            }
-            let Some(last_id) = events.last_id().map(str::to_owned) else { return Err(lost()) };
-            resumed = if place.as_ref() == Some(&last_id) { resumed + 1 } else { 1 };
-            if call.version.is_some() || resumed > MOST_RESUMPTIONS {
-                return Err(lost());
-            }
-            sleep(events.retry().unwrap_or(RESUME_AFTER).min(LONGEST_RESUME)).await;
-            events.restart();
-            let taken_up = match timeout(call.patience, self.take_up(session, Some(&last_id))).await {
-                Ok(taken_up) => taken_up.map_err(|error| Error { never_sent: false, ..error })?,
-                Err(_) => return Err(timed_out(call)),
-            };
-            body = taken_up.ok_or_else(lost)?;
-        }
-    }
-
-    /// Returns the answer to `call`, or `None` if the stream ends before. Everything else on it goes to the inbox.
-    async fn next_answer(
-        &self,
-        body: &mut Incoming,
-        events: &mut Events,
-        call: &Call,
-    ) -> Result<Option<Answer>> {
-        loop {
-            let frame = match timeout(call.patience, body.frame()).await {
-                Ok(Some(Ok(frame))) => frame,
-                // A connection that was cut off ends a stream as its end does.
-                Ok(None | Some(Err(_))) => return Ok(None),
-                Err(_) => return Err(timed_out(call)),
-            };
-            let Ok(piece) = frame.into_data() else { continue };
-            events.feed(piece);
-            while let Some(event) = events.take_event() {
-                let Ok(envelope) = event.data.scan() else {
-                    tracing::warn!("skipped an event that is not a message");
-                    continue;
-                };
-                let is_ours = |span: Option<std::ops::Range<usize>>| {
-                    span.map(|span| event.data.slice(span).into_bytes())
-                        .is_none_or(|id| id == call.id_json() || id == "null")
-                };
-                match envelope.kind() {
-                    Some(Kind::Result | Kind::Error) if is_ours(envelope.id()) => {
-                        return Ok(Some(Answer { message: event.data, envelope }));
-                    }
-                    Some(Kind::Request | Kind::Notification) => self.pass_on(event.data).await,
-                    _ => tracing::warn!("skipped the answer to another request"),
-                }
-            }
-            if events.pending() > MAX_MESSAGE_BYTES {
-                return Err(too_large());
-            }
-        }
-    }
-
-    async fn pass_on(&self, message: Chain) {
-        // Nobody listens once the owner of the link is gone.
-        let _ = self.inbox.send(message).await;
-    }
-
-    /// Takes up a stream again by GET; `None` if the server has none.
-    async fn take_up(&self, session: &Session, last_id: Option<&str>) -> Result<Option<Incoming>> {
-        let mut request = self.bare(Method::GET, session, &self.uri);
-        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        if let Some(id) = last_id.and_then(|id| HeaderValue::from_str(id).ok()) {
-            request.headers_mut().insert(LAST_EVENT_HEADER.clone(), id);
-        }
-        let response = self.client.request(request).await.map_err(|error| unreachable(&self.uri, &error))?;
-        let is_stream = response.status().is_success() && Media::of(response.headers()) == Media::Events;
-        Ok(is_stream.then(|| response.into_body()))
-    }
-
     /// Remembers what a greeting agreed upon.
     fn greeted(&self, call: &Call, answer: &Answer, id: Option<&HeaderValue>) {
         let result = answer.result().unwrap_or_default();
         let version = result.get("protocolVersion").and_then(|version| version.as_str());
         let version = version.and_then(|version| HeaderValue::from_str(version).ok());
-        let mut session = self.session();
-        let number = session.number + 1;
-        *session = Session { id: id.cloned(), version, greeting: Some(call.clone()), number };
+        let number = self.openings.fetch_add(1, Ordering::AcqRel);
+        *self.session() = Session { id: id.cloned(), version, greeting: Some(call.clone()), number };
     }
 
     /// Opens a lost session anew, once for all who lost it. Boxed, as it sends requests and requests lead to it.
@@ -461,51 +295,6 @@ impl Shared {
             }
             Ok(())
         })
-    }
-
-    fn listening(&self) -> MutexGuard<'_, Option<AbortHandle>> {
-        self.listening.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn stop_listening(&self) {
-        if let Some(task) = self.listening().take() {
-            task.abort();
-        }
-    }
-
-    /// Takes what a legacy server says by itself. Servers without sessions have no such stream.
-    fn listen(self: &Arc<Self>) {
-        let mut listening = self.listening();
-        if listening.is_some() || self.session().id.is_none() {
-            return;
-        }
-        let shared = Arc::downgrade(self);
-        let task = tokio::spawn(async move {
-            let mut events = Events::default();
-            loop {
-                let Some(shared) = shared.upgrade() else { return };
-                let session = shared.session().clone();
-                let Ok(Some(mut body)) = shared.take_up(&session, events.last_id()).await else { return };
-                while let Some(Ok(frame)) = body.frame().await {
-                    let Ok(piece) = frame.into_data() else { continue };
-                    events.feed(piece);
-                    while let Some(event) = events.take_event() {
-                        let kind = event.data.scan().ok().and_then(|envelope| envelope.kind());
-                        if matches!(kind, Some(Kind::Request | Kind::Notification)) {
-                            shared.pass_on(event.data).await;
-                        }
-                    }
-                    if events.pending() > MAX_MESSAGE_BYTES {
-                        return;
-                    }
-                }
-                let pause = events.retry().unwrap_or(RESUME_AFTER).min(LONGEST_RESUME);
-                events.restart();
-                drop((shared, body));
-                sleep(pause).await;
-            }
-        });
-        *listening = Some(task.abort_handle());
     }
 }
 
@@ -546,128 +335,4 @@ fn modern_headers(call: &Call, headers: &mut HeaderMap) {
         repeat(&era::NAME_HEADER, name);
     }
     headers.extend(call.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
-}
-
-/// Returns where a redirect leads. Another origin is refused: what is sent may hold secrets.
-fn redirected(from: &Uri, headers: &HeaderMap) -> Result<Uri> {
-    let named = headers.get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let refuse = |problem: &str| {
-        let sentence = format!("redirects to `{}`, {problem}", without_secrets(named));
-        Error::new(ErrorCode::ConnectionFailed, sentence)
-    };
-    let absolute = if named.starts_with('/') && !named.starts_with("//") {
-        let authority = from.authority().map(ToString::to_string).unwrap_or_default();
-        format!("{}://{authority}{named}", from.scheme_str().unwrap_or("https"))
-    } else {
-        named.to_owned()
-    };
-    let to: Uri = absolute.parse().map_err(|_| refuse("which is not an address"))?;
-    let port = |uri: &Uri| uri.port_u16().unwrap_or(if uri.scheme_str() == Some("http") { 80 } else { 443 });
-    let same_host = from.host().zip(to.host()).is_some_and(|(from, to)| from.eq_ignore_ascii_case(to));
-    if from.scheme() != to.scheme() || !same_host || port(from) != port(&to) {
-        return Err(refuse("which is another origin: configure that address if it is meant"));
-    }
-    Ok(to)
-}
-
-fn check_encoding(headers: &HeaderMap) -> Result<()> {
-    match headers.get(CONTENT_ENCODING) {
-        Some(encoding) if encoding != "identity" => {
-            let sentence = "the answer is compressed although no compression was asked for";
-            Err(Error::new(ErrorCode::ConnectionFailed, sentence))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Takes a whole body.
-async fn collect(mut body: Incoming, call: &Call) -> Result<(Chain, Result<Envelope, Flaw>)> {
-    let mut message = Chain::default();
-    loop {
-        match timeout(call.patience, body.frame()).await {
-            Ok(Some(Ok(frame))) => {
-                if let Ok(piece) = frame.into_data() {
-                    message.push(piece);
-                }
-            }
-            Ok(None) => break,
-            Ok(Some(Err(error))) => {
-                let sentence = format!("the connection ended within the answer: {error}");
-                return Err(Error::new(ErrorCode::ConnectionLost, sentence));
-            }
-            Err(_) => return Err(timed_out(call)),
-        }
-        if message.len() > MAX_MESSAGE_BYTES {
-            return Err(too_large());
-        }
-    }
-    let envelope = message.scan();
-    Ok((message, envelope))
-}
-
-fn too_large() -> Error {
-    let sentence = format!("the answer is larger than {MAX_MESSAGE_BYTES} bytes, the most that is passed on");
-    Error::new(ErrorCode::ExecutionFailed, sentence)
-}
-
-/// Decides what a body is.
-fn judge(
-    headers: &HeaderMap,
-    status: StatusCode,
-    media: Media,
-    message: Chain,
-    envelope: Result<Envelope, Flaw>,
-) -> Result<Answer> {
-    let is_answer = |envelope: &Envelope| matches!(envelope.kind(), Some(Kind::Result | Kind::Error));
-    let answer = match envelope {
-        Ok(envelope) if is_answer(&envelope) && media != Media::Events => Some(Answer { message, envelope }),
-        Err(Flaw::Unfinished) if status.is_success() && media == Media::Json => {
-            return Err(Error::new(ErrorCode::ConnectionLost, "the answer ends in the middle"));
-        }
-        _ => None,
-    };
-    let code = match status.as_u16() {
-        200..=299 | 400 | 404..=406 | 408 | 410 | 415 | 502..=504 => ErrorCode::ConnectionFailed,
-        401 | 403 => ErrorCode::PermissionDenied,
-        429 => ErrorCode::RateLimitExceeded,
-        _ => ErrorCode::ExecutionFailed,
-    };
-    // These say something of the way to the server, whatever else there is in them.
-    let is_of_the_way = matches!(status.as_u16(), 401 | 403 | 408 | 429 | 502..=504);
-    let said = match answer {
-        Some(answer) if !is_of_the_way => return Ok(answer),
-        Some(answer) => answer.result().err(),
-        None => None,
-    };
-    let reason = match (&said, headers.get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok())) {
-        (Some(said), _) => format!(": {}", said.message),
-        (None, Some(challenge)) => {
-            format!(" and wants `{}`", challenge.chars().take(200).collect::<String>())
-        }
-        (None, None) => String::new(),
-    };
-    let sentence = if status.is_success() {
-        let named = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("no type");
-        format!("the answer is no message but `{named}`: this is not the address of an MCP endpoint")
-    } else {
-        format!("the server answers {status}{reason}")
-    };
-    Err(Error {
-        details: said.and_then(|said| said.details),
-        is_final: !is_of_the_way,
-        retry_after: retry_after(headers),
-        ..Error::new(code, sentence)
-    })
-}
-
-fn unreachable(uri: &Uri, error: &legacy::Error) -> Error {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    let address = without_secrets(&uri.to_string());
-    if error.is_connect() {
-        return Error::unsent(ErrorCode::ConnectionFailed, format!("cannot connect to `{address}`: {cause}"));
-    }
-    Error::new(ErrorCode::ConnectionLost, format!("the connection to `{address}` ended: {cause}"))
 }

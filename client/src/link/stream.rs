@@ -43,6 +43,7 @@ pub struct StreamLink<S> {
     inbox: Inbox,
     state: tokio::sync::Mutex<State>,
     next_id: AtomicU64,
+    openings: AtomicU64,
     /// The `initialize` a legacy server was greeted with, to be said again on the next stream.
     greeting: Mutex<Option<Call>>,
 }
@@ -153,6 +154,7 @@ impl<S: Start> StreamLink<S> {
             inbox,
             state: tokio::sync::Mutex::default(),
             next_id: AtomicU64::new(1),
+            openings: AtomicU64::new(0),
             greeting: Mutex::default(),
         }
     }
@@ -190,6 +192,7 @@ impl<S: Start> StreamLink<S> {
                 }
             }
             state.running = Some(running);
+            self.openings.fetch_add(1, Ordering::AcqRel);
             return Ok(reached);
         }
     }
@@ -209,7 +212,9 @@ impl<S: Start> StreamLink<S> {
         let mut withdrawal =
             Withdrawal { id, lines, waiting, is_sent: false, tells: call.method != "initialize" };
         let line = Chain::from(call.body.clone()).replace(call.id.clone(), Bytes::from(id.to_string()));
-        send(lines, line).await?;
+        // A program that does not read takes nothing, for as long as it likes.
+        let sent = timeout(call.patience, send(lines, line)).await;
+        sent.map_err(|_| Error { never_sent: true, ..timed_out(call) })??;
         withdrawal.is_sent = true;
         loop {
             let deadline = sleep_until(Instant::now() + call.patience);
@@ -243,8 +248,11 @@ impl<S: Start> Link for StreamLink<S> {
 
     fn notify(&self, call: Call) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            let (lines, _) = self.running().await?;
-            send(&lines, Chain::from(call.body)).await
+            let sent = async {
+                let (lines, _) = self.running().await?;
+                send(&lines, Chain::from(call.body.clone())).await
+            };
+            timeout(call.patience, sent).await.map_err(|_| Error { never_sent: true, ..timed_out(&call) })?
         })
     }
 
@@ -254,6 +262,10 @@ impl<S: Start> Link for StreamLink<S> {
             // It is being opened.
             Err(_) => true,
         }
+    }
+
+    fn openings(&self) -> u64 {
+        self.openings.load(Ordering::Acquire)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -1,7 +1,7 @@
 //! The bridge, with real servers over sockets and pipes, and a host at its other side.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::support::{Reply, WebServer, program};
 use http::HeaderMap;
@@ -185,6 +185,19 @@ async fn a_stream_that_ends_early_is_taken_up_where_it_ended() {
     assert_eq!(host.ask(CALL).await["result"]["late"], json!(true));
 }
 
+/// As a server does that never has the answer, and a new place to go on from every time.
+#[tokio::test]
+async fn a_stream_that_always_ends_early_is_given_up() {
+    let server =
+        WebServer::start(|_, before| Reply::events(&[(0, format!("id: {before}\nretry: 0\ndata: "))])).await;
+    let bridge = Bridge::new().with_patience(Duration::from_secs(1));
+    let mut host =
+        Host::through(bridge, |inbox| Arc::new(HttpLink::new(&server.url, HeaderMap::new(), inbox).unwrap()));
+    assert_eq!(host.ask(CALL).await["error"]["data"]["code"], "CONNECTION_LOST");
+    let asked = server.seen().len();
+    assert!((2..=15).contains(&asked), "{asked}");
+}
+
 #[tokio::test]
 async fn a_lost_session_is_opened_anew_unseen() {
     for (status, body) in [
@@ -229,36 +242,18 @@ async fn a_lost_session_is_opened_anew_unseen() {
 
 #[tokio::test]
 async fn other_answers_are_errors_that_say_what_to_do() {
-    for (reply, code, part) in [
-        (
-            Reply::status("200 OK", "Content-Type: text/html\r\n", "<html>"),
-            "CONNECTION_FAILED",
-            "not the address of an MCP endpoint",
-        ),
-        (
-            Reply::status("200 OK", "Content-Type: application/json\r\nContent-Encoding: gzip\r\n", "x"),
-            "CONNECTION_FAILED",
-            "compressed",
-        ),
-        (
-            Reply::status("401 Unauthorized", "WWW-Authenticate: Bearer\r\n", ""),
-            "PERMISSION_DENIED",
-            "wants `Bearer`",
-        ),
-        (Reply::status("429 Too Many Requests", "", ""), "RATE_LIMIT_EXCEEDED", "429"),
-        (Reply::status("503 Service Unavailable", "", "down"), "CONNECTION_FAILED", "503"),
-        (Reply::status("500 Internal Server Error", "", ""), "EXECUTION_FAILED", "500"),
-        (
-            Reply::status("307 Temporary Redirect", "Location: http://127.0.0.2:1/mcp\r\n", ""),
-            "CONNECTION_FAILED",
-            "another origin",
-        ),
-        (
-            Reply::status("308 Permanent Redirect", "Location: /mcp\r\n", ""),
-            "CONNECTION_FAILED",
-            "more than 3 times",
-        ),
+    const REFUSED: &str = "CONNECTION_FAILED";
+    for (status, headers, body, code, part) in [
+        ("200 OK", "Content-Type: text/html", "<html>", REFUSED, "not the address of an MCP endpoint"),
+        ("200 OK", "Content-Type: application/json\r\nContent-Encoding: gzip", "x", REFUSED, "compressed"),
+        ("401 Unauthorized", "WWW-Authenticate: Bearer", "", "PERMISSION_DENIED", "wants `Bearer`"),
+        ("429 Too Many Requests", "Server: a", "", "RATE_LIMIT_EXCEEDED", "429"),
+        ("503 Service Unavailable", "Server: a", "down", REFUSED, "503"),
+        ("500 Internal Server Error", "Server: a", "", "EXECUTION_FAILED", "500"),
+        ("307 Temporary Redirect", "Location: http://127.0.0.2:1/mcp", "", REFUSED, "another origin"),
+        ("308 Permanent Redirect", "Location: /mcp", "", REFUSED, "more than 3 times"),
     ] {
+        let reply = Reply::status(status, &format!("{headers}\r\n"), body);
         let server = WebServer::start(move |_, _| reply.clone()).await;
         let mut host = Host::to_web(&server);
         let answer = host.ask(CALL).await;
@@ -279,6 +274,30 @@ async fn a_redirect_within_the_origin_is_followed_and_reads_are_repeated() {
     let answer = host.ask(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).await;
     assert_eq!(answer["result"]["tools"], json!([]));
     assert_eq!(server.seen().len(), 4);
+}
+
+#[tokio::test]
+async fn a_server_that_names_a_time_is_asked_again_then() {
+    const SOON: &str =
+        "Date: Tue, 17 Nov 1987 23:59:59 GMT\r\nRetry-After: Wed, 18 Nov 1987 00:00:00 GMT\r\n";
+    const LATER: &str =
+        "Date: Tue, 17 Nov 1987 23:59:59 GMT\r\nRetry-After: Wed, 18 Nov 1987 01:00:00 GMT\r\n";
+    for (when, requests, least) in [(SOON, 2, Duration::from_secs(1)), (LATER, 1, Duration::ZERO)] {
+        let server = WebServer::start(move |_, before| match before {
+            0 => Reply::status("429 Too Many Requests", when, ""),
+            _ => Reply::json(r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}"#),
+        })
+        .await;
+        let mut host = Host::to_web(&server);
+        let started = Instant::now();
+        let answer = host.ask(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).await;
+        assert_eq!(
+            (answer.get("result").is_some(), server.seen().len()),
+            (requests == 2, requests),
+            "{answer}"
+        );
+        assert!(started.elapsed() >= least);
+    }
 }
 
 #[tokio::test]

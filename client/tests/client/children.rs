@@ -227,3 +227,21 @@ async fn a_sandbox_that_cannot_be_enforced_keeps_the_program_from_starting() {
     let error = link.request(call("echo", &json!({}))).await.unwrap_err();
     assert!(error.message.contains("no helper"), "{error}");
 }
+
+/// What it does not read fills the pipe, and then our own queue.
+#[tokio::test]
+async fn requests_to_a_program_that_does_not_read_come_to_an_end() {
+    let deaf = Program { command: "sleep".into(), args: vec!["1000".into()], ..program(&[]) };
+    let (link, _messages) = link(deaf);
+    let asking = (0..100).map(|_| {
+        let mut call = call("echo", &json!({"text": "a".repeat(100_000)}));
+        call.patience = Duration::from_millis(300);
+        link.request(call)
+    });
+    let asking = futures_util::future::join_all(asking);
+    let answers = tokio::time::timeout(Duration::from_secs(30), asking).await.expect("an end");
+    for answer in answers {
+        assert_eq!(answer.unwrap_err().code, ErrorCode::Timeout);
+    }
+    link.close().await;
+}

@@ -118,7 +118,7 @@ fn every_bad_file_gives_its_message() {
         (String::new(), "the file must be a map of names to values"),
         ("[]".to_owned(), "the file must be a map of names to values"),
         ("a: 1".to_owned(), "there is neither `servers` nor `mcpServers`"),
-        ("servers: 7".to_owned(), "servers: must be a map of servers by their names"),
+        ("servers: 7".to_owned(), "servers: must be a list of servers, or a map of servers by their names"),
         ("mcpServers: []".to_owned(), "mcpServers: must be a map of servers by their names"),
         ("servers: [7]".to_owned(), "servers[0]: must be a map of names to values"),
         ("servers: [{command: a}]".to_owned(), "servers[0]: a server needs a `name`"),

@@ -212,6 +212,40 @@ async fn the_server_idle_longest_makes_room_and_comes_back_on_demand() {
     manager.close().await;
 }
 
+/// Whatever changed while nobody listened is found out when a server is started again: to make room, or after its end.
+#[tokio::test]
+async fn a_server_that_is_started_again_may_have_other_tools() {
+    let folder = tempfile::tempdir().unwrap();
+    let also = folder.path().join("also");
+    let flag = format!("also={}", also.display());
+    let has = |manager: &Manager, tool: &str| manager.get_tool(&format!("late__{tool}")).is_some();
+    let until_it_has = async |manager: &Manager, tool: &str| {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !has(manager, tool) {
+            assert!(Instant::now() < deadline, "{tool}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    for era in ["legacy", "modern"] {
+        std::fs::write(&also, "first").unwrap();
+        let manager = Manager::new(Options { max_connections: 1, ..options() });
+        manager.register_server(fixture_server("late", &[era, &flag])).await.unwrap();
+        assert!(has(&manager, "first"));
+        manager.register_server(fixture_server("other", &[era])).await.unwrap();
+        assert!(!manager.is_connected("late"));
+        std::fs::write(&also, "second").unwrap();
+        assert!(manager.execute_tool("late__echo", json!({})).await.success);
+        until_it_has(&manager, "second").await;
+        assert!(!has(&manager, "first"));
+        // It dies, and the link starts it again by itself.
+        std::fs::write(&also, "third").unwrap();
+        assert!(!manager.execute_tool("late__die", json!({})).await.success);
+        assert!(manager.execute_tool("late__echo", json!({})).await.success);
+        until_it_has(&manager, "third").await;
+        manager.close().await;
+    }
+}
+
 #[tokio::test]
 async fn only_what_is_safe_is_sent_twice() {
     let server = WebServer::start(|arrived, before| {

@@ -119,13 +119,14 @@ async fn answer_all(
         let place = Arc::clone(&places).acquire_owned().await;
         let (core, answers) = (Arc::clone(&core), answers.clone());
         let cancelled = calls.begin(turn);
-        tokio::spawn(async move {
+        // Boxed, as what is spawned is moved about before it has its place.
+        tokio::spawn(Box::pin(async move {
             if let Some(reply) = answer_line(&core, &line, remembered, cancelled).await {
                 // The writer is gone only when the reader of our output is.
                 let _ = deliver(&answers, reply.answer).await;
             }
             drop(place);
-        });
+        }));
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ TITLES = {
     "page-304": "page that the client has",
     "resource": "resources/read of an entry",
     "bridge": "small call through wakashu bridge",
+    "gateway": "the same through wakashu gateway",
 }
 
 

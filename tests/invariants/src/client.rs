@@ -102,6 +102,13 @@ pub fn splice(bytes: &[u8]) {
     let Ok(modern) = splice::add_envelope(&call) else { return };
     assert_eq!(modern.id_json(), call.id_json());
     assert_eq!((modern.method.as_str(), &modern.name), (call.method.as_str(), &call.name));
+    // Whether it was read again or not.
+    let again = Call::read(modern.body.clone()).expect("what is sent can be read");
+    assert_eq!(
+        (again.id, again.name, again.version),
+        (modern.id.clone(), modern.name.clone(), modern.version.clone())
+    );
+    assert_eq!(again.progress_token, modern.progress_token);
     if let Ok(legacy) = splice::drop_envelope(&modern) {
         assert_eq!(legacy.id_json(), call.id_json());
         assert!(legacy.version.is_none(), "the envelope is gone");

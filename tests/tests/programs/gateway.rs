@@ -335,6 +335,49 @@ fn a_list_that_changes_is_told_of_and_one_that_does_not_is_not() {
     assert_eq!(tools, 1, "{told:?}");
 }
 
+/// Of twelve servers ten have a link. What changes at one that was stopped is told of once it is in use again, and what
+/// does not change is not.
+#[test]
+fn a_server_that_was_stopped_to_make_room_tells_of_its_changes_when_it_is_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let also = folder.path().join("also");
+    std::fs::write(&also, "first").unwrap();
+    let mut args = vec!["server".to_owned(), "legacy".to_owned()];
+    let server = |name: &str, args: &[String]| json!({"name": name, "command": program("wakashu-client-fixture"), "args": args});
+    let others: Vec<String> = (0..11).map(|number| format!("other{number}")).collect();
+    let mut servers: Vec<Value> = others.iter().map(|name| server(name, &args)).collect();
+    // Another kind than the others, as far as its tools go.
+    args.push(format!("also={}", also.display()));
+    servers.push(server("late", &args));
+    let setup = Setup::new(&json!(servers), None);
+    let mut gateway = Lines::start(&setup);
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    gateway.ask("initialize", &hello);
+    let tools = |gateway: &mut Lines| gateway.ask("tools/list", &json!({}))["tools"].to_string();
+    wait_until("all are there", || {
+        let listed = tools(&mut gateway);
+        listed.contains("late__first") && others.iter().all(|name| listed.contains(&format!("\"{name}\"")))
+    });
+    let echo = |gateway: &mut Lines, name: &str| {
+        let said = gateway.ask("tools/call", &json!({"name": "echo", "arguments": {"collection": name}}));
+        assert_eq!(said["isError"], Value::Null, "{said}");
+    };
+    let stop_late = |gateway: &mut Lines| others.iter().for_each(|name| echo(gateway, name));
+    stop_late(&mut gateway);
+    std::fs::write(&also, "second").unwrap();
+    assert!(tools(&mut gateway).contains("late__first"), "nobody knows yet");
+    echo(&mut gateway, "late");
+    assert_eq!(gateway.receive()["method"], "notifications/tools/list_changed");
+    let listed = tools(&mut gateway);
+    assert!(listed.contains("late__second") && !listed.contains("late__first"), "{listed}");
+    // Again, and nothing is other than before.
+    stop_late(&mut gateway);
+    echo(&mut gateway, "late");
+    std::thread::sleep(Duration::from_secs(1));
+    gateway.send(&json!({"jsonrpc": "2.0", "id": "last", "method": "ping"}));
+    assert_eq!(gateway.receive()["id"], "last");
+}
+
 #[test]
 fn list_shows_what_hosts_will_see_and_who_is_missing() {
     let setup = Setup::of_many();

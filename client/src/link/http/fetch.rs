@@ -8,9 +8,9 @@ use http::{HeaderMap, HeaderValue, Request};
 use http_body_util::{BodyExt as _, Full};
 use tokio::time::timeout;
 
-use super::{
-    AGENT, MOST_REDIRECTS, SCHEMES, build_client, check_encoding, read_address, redirected, unreachable,
-};
+use super::address::{SCHEMES, build_client, read_address, redirected, unreachable};
+use super::answer::check_encoding;
+use super::{AGENT, MOST_REDIRECTS};
 use crate::error::{Error, ErrorCode, Result};
 
 /// What an address gave.

@@ -1,12 +1,14 @@
 //! Runs warm requests through the router in this process, to have their instructions counted.
 //!
 //! `instructions CASE COUNT`, under `valgrind --tool=callgrind`; the difference between two counts, divided, is the cost
-//! of one request. `tests/bench/instructions` does that.
+//! of one request. `tests/bench/instructions` does that. A gateway is a program of its own: `instructions gateway COUNT
+//! COMMAND…` starts it, and valgrind belongs into the command.
 #![expect(clippy::print_stderr, reason = "a measuring program")]
 
 use std::error::Error;
-use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::io::{BufRead as _, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
@@ -100,29 +102,79 @@ impl Case {
     }
 }
 
-/// Calls through a bridge, one after the other, to a server in a thread of this process that does next to nothing.
-fn bridge(count: usize) -> Result<(), Box<dyn Error>> {
-    const CALL: &[u8] =
-        br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"index_status","arguments":{}}}"#;
-    let answer = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{}"}}]}}}}"#,
-        "a".repeat(400)
-    );
-    let answer = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{answer}",
-        answer.len()
-    );
+/// A call, and what a host says before it.
+const CALL: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"index_status","arguments":{}}}"#;
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}"#;
+const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+
+/// Starts a server, in threads of this process, that does next to nothing; returns its address.
+fn start_server() -> Result<String, Box<dyn Error>> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = format!("http://{}/mcp", listener.local_addr()?);
-    std::thread::spawn(move || -> std::io::Result<()> {
-        let (mut stream, _) = listener.accept()?;
-        let mut request = vec![0; 16 << 10];
-        // A request of this size arrives in one piece.
-        while stream.read(&mut request)? > 0 {
-            stream.write_all(answer.as_bytes())?;
+    std::thread::spawn(move || {
+        while let Ok((stream, _)) = listener.accept() {
+            std::thread::spawn(move || answer_all(stream));
         }
-        Ok(())
     });
+    Ok(address)
+}
+
+/// Answers what comes on a connection. A request of the size there are here arrives in one piece.
+fn answer_all(mut stream: TcpStream) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let text = "a".repeat(400);
+    let mut request = vec![0; 16 << 10];
+    loop {
+        let length = stream.read(&mut request)?;
+        let request = request.get(..length).unwrap_or_default();
+        if request.is_empty() {
+            return Ok(());
+        }
+        let asks = |method: &[u8]| request.windows(method.len()).any(|part| part == method);
+        let result = if asks(b"server/discover") {
+            r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}"#
+                .to_owned()
+        } else if asks(b"tools/list") {
+            r#"{"tools":[{"name":"index_status","inputSchema":{"type":"object"}}]}"#.to_owned()
+        } else {
+            format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#)
+        };
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length:";
+        stream.write_all(format!("{head} {}\r\n\r\n{answer}", answer.len()).as_bytes())?;
+    }
+}
+
+/// Calls through a gateway, one after the other. It is a program of its own: `command`, which gets the configuration as
+/// its last argument, and which is what the instructions are counted of.
+fn gateway(count: usize, command: &[String]) -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let configuration = folder.path().join("servers.json");
+    let address = start_server()?;
+    std::fs::write(&configuration, format!(r#"{{"servers":{{"poems":{{"url":"{address}"}}}}}}"#))?;
+    let (program, arguments) = command.split_first().ok_or("a command for the gateway")?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .arg(&configuration)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut input = child.stdin.take().ok_or("its input")?;
+    let mut lines = std::io::BufReader::new(child.stdout.take().ok_or("its output")?).lines();
+    for message in [INITIALIZE, LIST].into_iter().chain(std::iter::repeat_n(CALL, count)) {
+        writeln!(input, "{message}")?;
+        // What it says by itself has no id.
+        while !lines.next().ok_or("the gateway ended")??.contains(r#""id":1"#) {}
+    }
+    drop(input);
+    child.wait()?;
+    Ok(())
+}
+
+/// Calls through a bridge, one after the other.
+fn bridge(count: usize) -> Result<(), Box<dyn Error>> {
+    let address = start_server()?;
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let bridge = Bridge::new();
         let link = HttpLink::new(&address, HeaderMap::new(), bridge.inbox())?;
@@ -132,7 +184,7 @@ fn bridge(count: usize) -> Result<(), Box<dyn Error>> {
         let (read, mut write) = tokio::io::split(host);
         let mut lines = BufReader::new(read).lines();
         for _ in 0..count {
-            write.write_all(CALL).await?;
+            write.write_all(CALL.as_bytes()).await?;
             write.write_all(b"\n").await?;
             lines.next_line().await?;
         }
@@ -147,8 +199,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let name = arguments.get(1).map_or("tools-list", String::as_str);
     let count: usize = arguments.get(2).and_then(|count| count.parse().ok()).unwrap_or(100);
-    if name == "bridge" {
-        return bridge(count);
+    match name {
+        "bridge" => return bridge(count),
+        "gateway" => return gateway(count, arguments.get(3..).unwrap_or_default()),
+        _ => {}
     }
     let case = Case::find(name);
     let folder = tempfile::tempdir()?;
