@@ -5,7 +5,7 @@ pub(crate) mod drill;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
@@ -64,6 +64,12 @@ pub(crate) struct Wants {
 impl Wants {
     /// A place, for the usual time.
     pub(crate) const PLACE: Self = Self { place: true, time_limit: None };
+
+    /// The same, but for no longer than until `end`.
+    fn until(self, end: Instant) -> Self {
+        let left = end.saturating_duration_since(Instant::now());
+        Self { time_limit: Some(self.time_limit.map_or(left, |limit| limit.min(left))), ..self }
+    }
 }
 
 impl Desk {
@@ -88,20 +94,27 @@ impl Desk {
         self.drill
     }
 
+    /// Returns how long an answer may take.
+    pub(crate) fn time_limit(&self) -> Duration {
+        self.time_limit
+    }
+
     /// Returns how many answers can be under way, those that wait included.
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Does `work` in its place and time. A panic ends this answer and no other. Dropping the future cancels the work.
+    /// Does `work` in its place and time, which is over at `end` if there is one. A panic ends this answer and no other. Dropping the future cancels the work.
     pub(crate) async fn run<T, E: From<ToolError>>(
         &self,
         wants: Wants,
+        end: Option<Instant>,
         work: Pin<&mut (impl Future<Output = Result<T, E>> + Send)>,
     ) -> Result<T, E> {
         if !wants.place {
             return fenced(work).await;
         }
+        let wants = end.map_or(wants, |end| wants.until(end));
         let limit = wants.time_limit.map_or(self.time_limit, |asked| asked.min(self.time_limit));
         let Ok(_place) = self.places.try_acquire() else {
             return Box::pin(self.run_in_turn(limit, work)).await;

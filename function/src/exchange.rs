@@ -144,6 +144,8 @@ pub(crate) struct Exchange<'a> {
     /// By this its line in the log is found.
     pub(crate) id: RequestId,
     pub(crate) started: Instant,
+    /// When its time is over, where several messages share the time of one.
+    pub(crate) end: Option<Instant>,
     /// What it is answered from. It stays the same to the end, unless the archive turns out to be gone.
     pub(crate) served: Arc<Snapshot>,
     /// How it reads the archive, if one is open.
@@ -189,6 +191,7 @@ impl<'a> Exchange<'a> {
             reading: served.index().cloned().map(Reading::new),
             id: arrival.id.map_or_else(|| core.ids.next(), |id| given_id(&id)),
             started: Instant::now(),
+            end: None,
             served,
             scope: Scope::Read,
             client: arrival.client,
@@ -212,13 +215,14 @@ impl<'a> Exchange<'a> {
     /// out to be gone from storage, the pointer is read again and the work done once more.
     pub(crate) async fn work<T: Owed>(&mut self, wants: Wants, owed: &T) -> Result<T::Done, T::Refused> {
         let desk = &self.core.desk;
-        let mut done = desk.run(wants, pin!(owed.work(self))).await;
+        let end = self.end;
+        let mut done = desk.run(wants, end, pin!(owed.work(self))).await;
         if self.reading.as_ref().is_some_and(Reading::is_gone) {
             done = Box::pin(async {
                 self.core.state.refresh_past_caches().await;
                 self.served = self.core.state.current();
                 self.reading = self.served.index().cloned().map(Reading::new);
-                desk.run(wants, pin!(owed.work(self))).await
+                desk.run(wants, end, pin!(owed.work(self))).await
             })
             .await;
         }

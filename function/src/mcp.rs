@@ -198,7 +198,7 @@ async fn pass_on(
         let ask = Ask { message, request, revision, is_guarded: x.core.is_guarded };
         gateway.answer(ask).await.map_err(Refused::Rpc)
     };
-    match x.core.desk.run(wants, pin!(work)).await {
+    match x.core.desk.run(wants, x.end, pin!(work)).await {
         Ok(pieces) => Reply { then, ..Reply::new(200, Some(Answer::of_pieces(pieces))) },
         Err(Refused::Rpc(error)) => refuse(x, &error, id),
         Err(Refused::Fault(fault)) => refuse_fault(x, &fault, id),
@@ -368,6 +368,8 @@ async fn answer_batch(
         let reply = refuse(x, &error::of_fault(&fault, &x.id.clone()), None);
         return Reply { then: Then::ComeBack(seconds), ..reply };
     }
+    // Twenty calls may not take twenty times as long as one.
+    x.end = Some(x.started + x.core.desk.time_limit());
     let mut answers = Answer::default();
     let list = answers.open_array();
     let mut any = false;

@@ -1,7 +1,9 @@
 //! Limits of messages, each just below, at and just above it. Those of answers are in `budget`.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
-use wakashu_tests::{Stdio, call, legacy_body, modern_body, post};
+use wakashu_tests::{CallGate, Server, Stdio, call, legacy_body, modern_body, post};
 
 use super::fixture;
 
@@ -26,6 +28,21 @@ fn a_batch_has_20_messages_at_most() {
         let reply = server.send(&post(json!(batch).to_string()).header("MCP-Protocol-Version", "2025-03-26"));
         assert_eq!(reply.status, status, "{messages} messages");
     }
+}
+
+#[test]
+fn a_batch_has_the_time_of_one_call() {
+    let gate = CallGate::default();
+    let settings = [("WAKASHU_DRILL", &*gate.setting()), ("WAKASHU_TOOL_TIMEOUT_MS", "1000")];
+    let server = Server::serve_with(Some(&fixture::collection().write()), &settings);
+    let batch = vec![legacy_body("tools/call", &json!({ "name": "list_rounds" })); 20];
+    let started = Instant::now();
+    let reply = server.send(&post(json!(batch).to_string()).header("MCP-Protocol-Version", "2025-03-26"));
+    // One after the other they would take 20 s.
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    let answers = reply.json();
+    assert_eq!(answers.as_array().map(Vec::len), Some(20));
+    assert_eq!(answers.to_string().matches("\"isError\":true").count(), 20, "{answers}");
 }
 
 #[test]
