@@ -151,8 +151,9 @@ fn remove_litter(folder: &Path) {
             continue;
         }
         // Opened for writing, without which a network file system refuses the lock.
-        let file = File::options().write(true).open(entry.path());
-        if file.is_ok_and(|file| file.try_lock().is_ok()) {
+        let Ok(file) = File::options().write(true).open(entry.path()) else { continue };
+        if file.try_lock().is_ok() {
+            // Locked until it is gone: a writer that has only just created it then sees that it was taken for litter.
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -186,6 +187,23 @@ mod tests {
         assert!(living.path().exists() && second.path().exists() && other.exists());
         drop((living, second));
         assert_eq!(names(folder.path()), ["notes.tmp"]);
+    }
+
+    #[test]
+    fn a_file_that_was_only_just_created_is_not_swept_by_another_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for writer in 0..8 {
+                let path = folder.path().join(format!("{writer}"));
+                scope.spawn(move || {
+                    for _ in 0..500 {
+                        let file = TemporaryFile::create_in(folder_of(&path)).unwrap();
+                        file.keep_unsynced(&path).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(names(folder.path()).len(), 8);
     }
 
     #[test]
