@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use fast_image_resize::images::{Image, ImageRef};
+use fast_image_resize::pixels::{U16x3, U16x4};
 use fast_image_resize::{
-    FilterType, MulDiv, PixelComponentMapper, PixelType, ResizeAlg, ResizeOptions, Resizer,
+    FilterType, MulDiv, PixelComponentMapper, PixelTrait, PixelType, ResizeAlg, ResizeOptions, Resizer,
     create_srgb_mapper,
 };
 
@@ -34,10 +35,10 @@ pub(crate) fn shrink(raster: Cow<'_, Raster>, width: u32, height: u32) -> Result
     drop(raster);
     let shorter = Image::from_vec_u8(width, source_height, shorter, wide).map_err(failed)?;
     let mut smaller = Image::new(width, height, wide);
-    resize(&shorter, &mut smaller)?;
+    resize(channels, &shorter, &mut smaller)?;
     drop(shorter);
-    if channels == Channels::Rgba {
-        MulDiv::new().divide_alpha_inplace(&mut smaller).map_err(failed)?;
+    if let Some(mut pixels) = smaller.typed_image_mut::<U16x4>() {
+        MulDiv::new().divide_alpha_inplace_typed(&mut pixels).map_err(failed)?;
     }
     let mut output = Image::new(width, height, narrow);
     srgb().backward_map(&smaller, &mut output).map_err(failed)?;
@@ -54,20 +55,31 @@ fn shorten_rows(raster: &Raster, width: u32, narrow: PixelType, wide: PixelType)
         let stored = ImageRef::new(raster.width, height, band, narrow).map_err(failed)?;
         let mut linear = Image::new(raster.width, height, wide);
         srgb().forward_map(&stored, &mut linear).map_err(failed)?;
-        if raster.channels == Channels::Rgba {
-            MulDiv::new().multiply_alpha_inplace(&mut linear).map_err(failed)?;
+        if let Some(mut pixels) = linear.typed_image_mut::<U16x4>() {
+            MulDiv::new().multiply_alpha_inplace_typed(&mut pixels).map_err(failed)?;
         }
         let mut shorter = Image::new(width, height, wide);
-        resize(&linear, &mut shorter)?;
+        resize(raster.channels, &linear, &mut shorter)?;
         output.extend_from_slice(shorter.buffer());
     }
     Ok(output)
 }
 
-fn resize(from: &Image<'_>, to: &mut Image<'_>) -> Result<(), Problem> {
+/// Names the type of pixels in the program: with a choice made at run time, code for all twelve types would be in it.
+fn resize(channels: Channels, from: &Image<'_>, to: &mut Image<'_>) -> Result<(), Problem> {
+    match channels {
+        Channels::Rgb => resize_pixels::<U16x3>(from, to),
+        Channels::Rgba => resize_pixels::<U16x4>(from, to),
+    }
+}
+
+fn resize_pixels<P: PixelTrait>(from: &Image<'_>, to: &mut Image<'_>) -> Result<(), Problem> {
     let options =
         ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Lanczos3)).use_alpha(false);
-    Resizer::new().resize(from, to, &options).map_err(failed)
+    let (Some(from), Some(mut to)) = (from.typed_image::<P>(), to.typed_image_mut::<P>()) else {
+        return Err(failed("the rows are not of the picture's kind of pixels"));
+    };
+    Resizer::new().resize_typed(&from, &mut to, &options).map_err(failed)
 }
 
 fn failed(error: impl std::fmt::Display) -> Problem {
