@@ -58,6 +58,11 @@ pub trait Link: Send + Sync + std::fmt::Debug {
     /// other than before then.
     fn openings(&self) -> u64;
 
+    /// Returns what a legacy server said when it was last greeted, be it by us or by the link alone.
+    fn greeting(&self) -> Option<serde_json::Value> {
+        None
+    }
+
     /// Ends the connection or the process; the next request opens it again.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
@@ -208,6 +213,12 @@ impl Call {
         Self { id: moved(self.id.start)..moved(self.id.end), name, room, body: body.into(), ..self }
     }
 
+    /// Returns a request under another id.
+    pub(crate) fn with_id(self, id: u64) -> Self {
+        let (span, name) = (self.id.clone(), self.name.clone());
+        self.with_parts(vec![(span, id.to_string())], name)
+    }
+
     /// Returns the JSON of the id.
     #[must_use]
     pub fn id_json(&self) -> Bytes {
@@ -267,7 +278,10 @@ impl Answer {
     pub(crate) fn with_id(self, id: Bytes) -> Self {
         let message = match self.envelope.id() {
             Some(span) if self.message.slice(span.clone()).into_bytes() == id => return self,
-            Some(span) => self.message.replace(span, id),
+            Some(span) => {
+                let envelope = self.envelope.with_id_length(id.len());
+                return Self { message: self.message.replace(span, id), envelope };
+            }
             None => {
                 // A message is an object with a member at least, so the new one goes before all others.
                 let open = self.message.slice(0..self.message.len()).into_bytes();
