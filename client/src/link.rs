@@ -368,6 +368,24 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_under_another_id_is_what_it_would_be_if_it_were_read() {
+        for text in [
+            r#"{"id":17,"result":{"id":1}}"#,
+            r#"{"result":{},"jsonrpc":"2.0","id": "a" }"#,
+            r#"{"error":{},"id":null,"jsonrpc":"2.0"}"#,
+            r#"{"result":1}"#,
+        ] {
+            for id in ["1", r#""much longer""#] {
+                let message = Chain::from(text.to_owned());
+                let envelope = message.scan().unwrap();
+                let answer = Answer { message, envelope }.with_id(Bytes::from_static(id.as_bytes()));
+                assert_eq!(answer.envelope, answer.message.scan().unwrap(), "{text}");
+                assert_eq!(answer.message.slice(answer.envelope.id().unwrap()).into_bytes(), id, "{text}");
+            }
+        }
+    }
+
+    #[test]
     fn a_request_with_other_parts_is_what_it_would_be_if_it_were_read() {
         for text in [
             r#"{"id":"a","jsonrpc":"2.0","method":"tools/call","params":{"name":"NAME","_meta":{"progressToken":1},"arguments":{}}}"#,

@@ -256,45 +256,47 @@ impl Server {
     }
 
     async fn find_era(&self) -> Result<Agreed> {
-        if *lock(&self.is_legacy) == Some(true) {
+        let was_legacy = *lock(&self.is_legacy);
+        if was_legacy == Some(true) {
             match self.greet().await {
                 // It was upgraded, and is no legacy server any more.
                 Err(error) if matches!(error.rpc_code(), Some(-32022 | -32601)) => {}
                 greeted => return greeted,
             }
         }
-        let probe = self.ask("server/discover", Map::new(), true, PROBE_PATIENCE.min(self.treatment.timeout));
-        let refused = match probe.await.and_then(|answer| answer.result()) {
-            Ok(discovered) => match read_discovered(&discovered) {
-                Some(agreed) => {
-                    *lock(&self.is_legacy) = Some(false);
-                    return Ok(agreed);
-                }
-                None => Error::new(ErrorCode::InvalidRequest, "the server speaks no revision that we speak"),
-            },
+        let soon = PROBE_PATIENCE.min(self.treatment.timeout);
+        let refused = match self.discover(soon).await {
+            Ok(agreed) => {
+                *lock(&self.is_legacy) = Some(false);
+                return Ok(agreed);
+            }
             Err(error) => error,
         };
         let is_out_of_reach = refused.never_sent
             || matches!(refused.code, ErrorCode::PermissionDenied | ErrorCode::RateLimitExceeded);
         // A modern server that fails to answer is no legacy one for that; one that refuses may have been rolled back.
-        if is_out_of_reach || (*lock(&self.is_legacy) == Some(false) && refused.retryable()) {
+        if is_out_of_reach || (was_legacy == Some(false) && refused.retryable()) {
             return Err(refused);
         }
-        match self.greet().await {
-            Ok(agreed) => {
-                *lock(&self.is_legacy) = Some(true);
-                Ok(agreed)
-            }
+        let found = match self.greet().await {
+            // It may have had a bad moment only.
+            Ok(greeted) if was_legacy == Some(false) => self.discover(soon).await.unwrap_or(greeted),
             // It was only slow, and the probe has bound it to the modern era.
             Err(error) if error.rpc_code() == Some(i64::from(code::UNSUPPORTED_VERSION)) => {
-                let again =
-                    self.ask("server/discover", Map::new(), true, self.treatment.timeout).await?.result()?;
-                let agreed = read_discovered(&again).ok_or(error)?;
-                *lock(&self.is_legacy) = Some(false);
-                Ok(agreed)
+                self.discover(self.treatment.timeout).await?
             }
-            Err(error) => Err(error),
-        }
+            greeted => greeted?,
+        };
+        *lock(&self.is_legacy) = Some(!found.revision.is_modern());
+        Ok(found)
+    }
+
+    /// Asks a modern server what it is like.
+    async fn discover(&self, patience: Duration) -> Result<Agreed> {
+        let discovered = self.ask("server/discover", Map::new(), true, patience).await?.result()?;
+        read_discovered(&discovered).ok_or_else(|| {
+            Error::new(ErrorCode::InvalidRequest, "the server speaks no revision that we speak")
+        })
     }
 
     /// Greets a legacy server.

@@ -714,6 +714,38 @@ fn passed_through(answers: Vec<String>, as_events: bool) -> Vec<String> {
     })
 }
 
+/// Passes answers through a manager, as the gateway does. `ID` in them stands for the id that the server was asked under.
+fn forwarded(answers: Vec<String>, is_modern: bool) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (count, next) = (answers.len(), std::sync::atomic::AtomicUsize::new(0));
+        let server = WebServer::start(move |arrived, _| {
+            let id = arrived.body["id"].to_string();
+            let result = match arrived.rpc() {
+                "tools/call" => {
+                    let at = next.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                    return Reply::json(&answers[at].replace("ID", &id));
+                }
+                "server/discover" if is_modern => r#""result":{"supportedVersions":["2026-07-28"]}"#,
+                "server/discover" => r#""error":{"code":-32601,"message":"?"}"#,
+                "initialize" => r#""result":{"protocolVersion":"2025-11-25","capabilities":{}}"#,
+                _ => return Reply::accepted(),
+            };
+            Reply::json(&format!(r#"{{"jsonrpc":"2.0","id":{id},{result}}}"#))
+        })
+        .await;
+        let manager = wakashu_client::Manager::new(wakashu_client::config::Options::default());
+        manager.register_server(wakashu_client::ServerConfig::http("web", server.url.clone())).await.unwrap();
+        let mut passed = Vec::new();
+        for _ in 0..count {
+            let call = wakashu_client::link::Call::read(CALL.into()).unwrap();
+            let answer = manager.forward("web", call).await.unwrap().message.into_bytes();
+            passed.push(String::from_utf8(answer.to_vec()).unwrap());
+        }
+        passed
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
@@ -742,5 +774,9 @@ proptest! {
         let plain: Vec<String> = answers(Some("7")).iter().map(|answer| answer.replace('\r', "")).collect();
         let expected: Vec<String> = plain.iter().map(|answer| answer.replace('\n', " ")).collect();
         prop_assert_eq!(passed_through(plain, true), expected);
+        // Through a manager, under its own ids where the server is a legacy one.
+        for is_modern in [true, false] {
+            prop_assert_eq!(forwarded(answers(Some("ID")), is_modern), answers(Some("7")));
+        }
     }
 }
