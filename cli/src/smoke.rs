@@ -15,6 +15,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use serde_json::Value;
 use wakashu_client::config::read_headers;
+use wakashu_client::error::{Error, ErrorCode};
 
 /// The variable that holds a token for the server.
 const TOKEN_VARIABLE: &str = "WAKASHU_SMOKE_TOKEN";
@@ -95,10 +96,33 @@ enum Wrong {
     Unknown(String),
 }
 
-impl From<wakashu_client::Error> for Wrong {
-    fn from(error: wakashu_client::Error) -> Self {
+impl From<Error> for Wrong {
+    fn from(error: Error) -> Self {
+        // What the server never saw, or had no time for, is no fault of what it serves.
+        if error.never_sent || error.code == ErrorCode::RateLimitExceeded {
+            return Self::Unknown(error.message);
+        }
         Self::Finding(error.message)
     }
+}
+
+/// How often what was lost on its way is asked for again, and the wait before.
+const AGAIN: (u32, Duration) = (2, Duration::from_millis(300));
+
+/// Asks, and again where that may help: everything that is asked here only reads.
+async fn patiently<T, F>(ask: impl Fn() -> F) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    for _ in 0..AGAIN.0 {
+        match ask().await {
+            Err(error) if error.retryable() => {
+                tokio::time::sleep(error.retry_after.unwrap_or(AGAIN.1).min(asking::PATIENCE)).await;
+            }
+            asked => return asked,
+        }
+    }
+    ask().await
 }
 
 impl Report {

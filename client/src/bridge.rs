@@ -14,8 +14,9 @@ use bytes::{Bytes, BytesMut};
 use memchr::memchr;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::timeout;
 use wakashu_wire::error::code;
 use wakashu_wire::{RpcError, message};
 
@@ -31,6 +32,8 @@ pub use stdio::{Input, Output, stdio};
 
 /// How long a server may be silent on a request. Hosts have limits of their own and cancel.
 pub const DEFAULT_PATIENCE: Duration = Duration::from_mins(5);
+/// How long requests wait for the end of the greeting before them.
+const GREETING_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a subscription stays open without a sign of life.
 const SUBSCRIPTION_PATIENCE: Duration = Duration::from_hours(24);
 
@@ -243,8 +246,16 @@ async fn take_line(shared: &Arc<Shared>, line: Bytes, tasks: &mut JoinSet<()>) {
             }
         }
         CallKind::Notification if call.method == "notifications/cancelled" => shared.cancel(&call),
-        // Requests that follow rely upon it.
-        CallKind::Notification if call.method == "notifications/initialized" => shared.notify(call).await,
+        // Requests that follow rely upon it, but not for ever.
+        CallKind::Notification if call.method == "notifications/initialized" => {
+            let (task, (told, heard)) = (Arc::clone(shared), oneshot::channel::<()>());
+            let greeting = tasks.spawn(async move {
+                task.notify(call).await;
+                drop(told);
+            });
+            shared.keep_until_end(Bytes::from_static(b"greeting"), greeting);
+            let _ = timeout(GREETING_PATIENCE, heard).await;
+        }
         CallKind::Notification | CallKind::Response => {
             let shared = Arc::clone(shared);
             tasks.spawn(async move { shared.notify(call).await });
@@ -275,6 +286,12 @@ impl Shared {
         if let Some(task) = lock(&self.under_way).remove(id.as_bytes()) {
             task.abort();
         }
+    }
+
+    /// Has a task of our own end with the host. No request's id is written as such a name.
+    fn keep_until_end(&self, name: Bytes, task: AbortHandle) {
+        lock(&self.open_ended).push(name.clone());
+        lock(&self.under_way).insert(name, task);
     }
 
     fn end_subscriptions(&self) {

@@ -1,8 +1,9 @@
 //! Answers kept for a while: lists and reads, never calls.
 //!
 //! A server that says how long its answer holds (`ttlMs`) is believed; others get [`DEFAULT_TTL`]. The key names the
-//! server, the authorisation it was asked with, the method and the parameters. A hit does not prolong an entry's life:
-//! what is read often must still come to an end.
+//! server, the authorisation it was asked with, the method and the parameters: what is kept for one is shown to no other,
+//! so that either `cacheScope` is heeded. A hit does not prolong an entry's life: what is read often must still come to an
+//! end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,6 +44,8 @@ pub struct Cache {
 #[derive(Debug, Default)]
 struct Kept {
     entries: HashMap<Key, Entry>,
+    /// How often answers of each server were forgotten.
+    epochs: HashMap<Arc<str>, u64>,
     /// Keys by when they were last used.
     order: BTreeMap<u64, Key>,
     uses: u64,
@@ -103,9 +106,18 @@ impl Cache {
         Some(value)
     }
 
-    /// Keeps a result of `bytes` bytes, as long as it says itself or as answers hold by default.
-    pub fn put(&self, key: Key, value: Arc<Value>, bytes: usize) {
-        self.put_at(key, value, bytes, Instant::now());
+    /// Counts how often answers of a server were forgotten: to be asked before an answer is asked for.
+    #[must_use]
+    pub fn epoch(&self, server: &str) -> u64 {
+        self.lock().epochs.get(server).copied().unwrap_or_default()
+    }
+
+    /// Keeps a result of `bytes` bytes, as long as it says itself or as answers hold by default; not one that was asked for
+    /// in another epoch, as it may be from before a change.
+    pub fn put(&self, key: Key, value: Arc<Value>, bytes: usize, epoch: u64) {
+        if self.epoch(&key.server) == epoch {
+            self.put_at(key, value, bytes, Instant::now());
+        }
     }
 
     fn put_at(&self, key: Key, value: Arc<Value>, bytes: usize, now: Instant) {
@@ -130,6 +142,7 @@ impl Cache {
     /// Forgets the answers of a server to the methods `changed` accepts.
     pub fn forget(&self, server: &str, changed: impl Fn(&str) -> bool) {
         let mut kept = self.lock();
+        *kept.epochs.entry(server.into()).or_default() += 1;
         let gone = kept.entries.keys().filter(|key| &*key.server == server && changed(key.method));
         for key in gone.cloned().collect::<Vec<_>>() {
             kept.remove(&key);
@@ -173,7 +186,20 @@ mod tests {
     }
 
     fn put(cache: &Cache, key: Key, value: Value) {
-        cache.put(key, Arc::new(value), 10);
+        let epoch = cache.epoch(&key.server);
+        cache.put(key, Arc::new(value), 10, epoch);
+    }
+
+    #[test]
+    fn what_was_asked_for_before_a_change_is_not_kept() {
+        let cache = Cache::default();
+        let epoch = cache.epoch("a");
+        cache.forget("a", |method| method == "tools/list");
+        cache.put(key("tools/list", ""), Arc::new(json!("old")), 10, epoch);
+        assert!(cache.is_empty());
+        cache.forget("b", |_| true);
+        put(&cache, key("tools/list", ""), json!("new"));
+        assert_eq!(cache.len(), 1);
     }
 
     #[test]
@@ -204,7 +230,7 @@ mod tests {
         assert!(cache.get(&key("tools/list", "2")).is_none());
         assert_eq!(*cache.get(&key("tools/list", "1")).unwrap(), json!(1));
         assert_eq!(cache.len(), 2);
-        cache.put(key("tools/list", "4"), Arc::new(json!(4)), MAX_BYTES);
+        cache.put(key("tools/list", "4"), Arc::new(json!(4)), MAX_BYTES, 0);
         assert!(cache.get(&key("tools/list", "4")).is_none());
     }
 

@@ -58,6 +58,11 @@ pub trait Link: Send + Sync + std::fmt::Debug {
     /// other than before then.
     fn openings(&self) -> u64;
 
+    /// Returns what a legacy server said when it was last greeted, be it by us or by the link alone.
+    fn greeting(&self) -> Option<serde_json::Value> {
+        None
+    }
+
     /// Ends the connection or the process; the next request opens it again.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
@@ -208,6 +213,12 @@ impl Call {
         Self { id: moved(self.id.start)..moved(self.id.end), name, room, body: body.into(), ..self }
     }
 
+    /// Returns a request under another id.
+    pub(crate) fn with_id(self, id: u64) -> Self {
+        let (span, name) = (self.id.clone(), self.name.clone());
+        self.with_parts(vec![(span, id.to_string())], name)
+    }
+
     /// Returns the JSON of the id.
     #[must_use]
     pub fn id_json(&self) -> Bytes {
@@ -267,7 +278,10 @@ impl Answer {
     pub(crate) fn with_id(self, id: Bytes) -> Self {
         let message = match self.envelope.id() {
             Some(span) if self.message.slice(span.clone()).into_bytes() == id => return self,
-            Some(span) => self.message.replace(span, id),
+            Some(span) => {
+                let envelope = self.envelope.with_id_length(id.len());
+                return Self { message: self.message.replace(span, id), envelope };
+            }
             None => {
                 // A message is an object with a member at least, so the new one goes before all others.
                 let open = self.message.slice(0..self.message.len()).into_bytes();
@@ -351,6 +365,24 @@ mod tests {
         }
         let free = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":1,"x":2}}}"#;
         assert_eq!(read(free).unwrap().body, free);
+    }
+
+    #[test]
+    fn an_answer_under_another_id_is_what_it_would_be_if_it_were_read() {
+        for text in [
+            r#"{"id":17,"result":{"id":1}}"#,
+            r#"{"result":{},"jsonrpc":"2.0","id": "a" }"#,
+            r#"{"error":{},"id":null,"jsonrpc":"2.0"}"#,
+            r#"{"result":1}"#,
+        ] {
+            for id in ["1", r#""much longer""#] {
+                let message = Chain::from(text.to_owned());
+                let envelope = message.scan().unwrap();
+                let answer = Answer { message, envelope }.with_id(Bytes::from_static(id.as_bytes()));
+                assert_eq!(answer.envelope, answer.message.scan().unwrap(), "{text}");
+                assert_eq!(answer.message.slice(answer.envelope.id().unwrap()).into_bytes(), id, "{text}");
+            }
+        }
     }
 
     #[test]

@@ -25,10 +25,13 @@ mod pool;
 mod results;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast};
@@ -38,6 +41,7 @@ use crate::config::{Options, ServerConfig};
 use crate::error::{Error, ErrorCode, Result};
 use crate::link::{Answer, BoxFuture, Call};
 use crate::metrics::Metrics;
+use crate::mirror::sift_tools;
 use crate::server::{Agreed, Change, Server, Tool, Treatment};
 use crate::validate::Schema;
 
@@ -104,6 +108,8 @@ struct Member {
     server: Arc<Server>,
     config: ServerConfig,
     tools: RwLock<BTreeMap<String, Arc<Registered>>>,
+    /// Held while its tools are read, so that what was read last is kept.
+    refreshing: tokio::sync::Mutex<()>,
     /// Its place among the live links.
     place: Mutex<Option<OwnedSemaphorePermit>>,
 }
@@ -180,10 +186,6 @@ impl Manager {
 
     fn add(&self, config: ServerConfig) -> Result<()> {
         let name: Arc<str> = config.name.as_str().into();
-        if read(&self.inner.members).contains_key(&name) {
-            let sentence = format!("there is a server `{name}` already");
-            return Err(Error::unsent(ErrorCode::InvalidRequest, sentence));
-        }
         let options = &self.inner.options;
         let treatment = Treatment {
             timeout: config.timeout.unwrap_or(options.timeout),
@@ -195,12 +197,26 @@ impl Manager {
         };
         let server = Server::new(Arc::clone(&name), treatment, |inbox| config.link(options, inbox))?;
         let changes = server.changes();
-        let member = Arc::new(Member { server, config, tools: RwLock::default(), place: Mutex::default() });
+        let member = Arc::new(Member {
+            server,
+            config,
+            tools: RwLock::default(),
+            refreshing: tokio::sync::Mutex::default(),
+            place: Mutex::default(),
+        });
+        match write(&self.inner.members).entry(Arc::clone(&name)) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(Arc::clone(&member));
+            }
+            Entry::Occupied(_) => {
+                let sentence = format!("there is a server `{name}` already");
+                return Err(Error::unsent(ErrorCode::InvalidRequest, sentence));
+            }
+        }
         tokio::spawn(follow(Arc::downgrade(&self.inner), Arc::downgrade(&member), changes));
         if options.debug {
             tracing::info!(server = %name, "registered");
         }
-        write(&self.inner.members).insert(name, member);
         Ok(())
     }
 
@@ -271,7 +287,7 @@ impl Manager {
     }
 
     /// Sets the rule that decides whether a tool may run with given parameters. The name is one [`Manager::get_tool`]
-    /// takes.
+    /// takes; a rule for `server__tool` is for that one, a rule for `tool` for those of all servers, however they are called.
     pub fn set_can_execute(&self, tool: impl Into<String>, rule: CanExecute) {
         write(&self.inner.rules).insert(tool.into(), rule);
     }
@@ -332,8 +348,9 @@ impl Manager {
         ParallelResults(join_all(running).await)
     }
 
-    /// Passes a host's request on to a server and its answer back, as the bytes they are; see [`Server::forward`]. Rules
-    /// that look at parameters are not asked: they are for [`Manager::execute_tool`].
+    /// Passes a host's request on to a server and its answer back, as the bytes they are; see [`Server::forward`]. Tools that
+    /// the server's rules do not allow are neither listed nor run. Rules that look at parameters are not asked: they are for
+    /// [`Manager::execute_tool`].
     pub async fn forward(&self, server: &str, call: Call) -> Result<Answer> {
         let member = self.member(server)?;
         if let Some(tool) = call.name.as_deref().filter(|_| call.method == "tools/call")
@@ -342,8 +359,10 @@ impl Manager {
             let sentence = format!("the configuration does not allow `{tool}`");
             return Err(Error::unsent(ErrorCode::CannotExecute, sentence));
         }
+        let is_sifted = call.method == "tools/list" && !member.config.rules.is_empty();
         let _in_use = self.inner.take_place(&member).await?;
-        member.server.forward(call).await
+        let answer = member.server.forward(call).await?;
+        Ok(if is_sifted { sift_tools(answer, &member.config.rules).0 } else { answer })
     }
 
     /// Returns a server's prompt as one text.
@@ -400,6 +419,10 @@ fn no_server(name: &str) -> Error {
     Error::unsent(ErrorCode::ResourceNotFound, format!("there is no server `{name}`"))
 }
 
+fn qualified_name(member: &Member, tool: &Registered) -> String {
+    format!("{}__{}", member.server.name(), tool.tool.name)
+}
+
 type Found = (Arc<Registered>, Option<Arc<Member>>);
 
 impl Inner {
@@ -408,28 +431,38 @@ impl Inner {
             return Ok((Arc::clone(tool), None));
         }
         let members = read(&self.members);
-        let mut found: Vec<Found> = Vec::new();
+        let (mut qualified, mut bare) = (Vec::new(), Vec::new());
         for (server, member) in &*members {
             let tools = read(&member.tools);
-            let qualified = name.strip_prefix(&**server).and_then(|rest| rest.strip_prefix("__"));
-            if let Some(tool) = qualified.and_then(|tool| tools.get(tool)) {
-                return Ok((Arc::clone(tool), Some(Arc::clone(member))));
+            let rest = name.strip_prefix(&**server).and_then(|rest| rest.strip_prefix("__"));
+            if let Some(tool) = rest.and_then(|tool| tools.get(tool)) {
+                qualified.push((Arc::clone(tool), Arc::clone(member)));
             }
             if let Some(tool) = tools.get(name) {
-                found.push((Arc::clone(tool), Some(Arc::clone(member))));
+                bare.push((Arc::clone(tool), Arc::clone(member)));
             }
         }
+        let mut found = if qualified.is_empty() { bare } else { qualified };
+        // One that may not be run is meant only where there is no other.
+        let may_run =
+            |(tool, member): &(Arc<Registered>, Arc<Member>)| member.config.rules.allow(&tool.tool.name);
+        if found.iter().any(may_run) {
+            found.retain(may_run);
+        }
         if found.len() > 1 {
-            let servers = found
-                .iter()
-                .filter_map(|(_, member)| Some(format!("`{}__{name}`", member.as_ref()?.server.name())));
-            let sentence = format!(
-                "several servers have a tool `{name}`: say {}",
-                servers.collect::<Vec<_>>().join(" or ")
-            );
+            let mut names: Vec<String> =
+                found.iter().map(|(tool, member)| format!("`{}`", qualified_name(member, tool))).collect();
+            names.dedup();
+            let sentence = match names.as_slice() {
+                [one] => format!("several servers have a tool {one}: give one of them another name"),
+                _ => format!("several servers have a tool `{name}`: say {}", names.join(" or ")),
+            };
             return Err(Error::unsent(ErrorCode::ToolNotFound, sentence));
         }
-        found.pop().ok_or_else(|| Error::unsent(ErrorCode::ToolNotFound, format!("tool `{name}` not found")))
+        let (tool, member) = found
+            .pop()
+            .ok_or_else(|| Error::unsent(ErrorCode::ToolNotFound, format!("tool `{name}` not found")))?;
+        Ok((tool, Some(member)))
     }
 
     /// Runs a tool that was found; a failure may come with what the tool gave.
@@ -448,10 +481,11 @@ impl Inner {
         if member.is_some_and(|member| !member.config.rules.allow(&tool.tool.name)) {
             return Err(refused(format!("the configuration does not allow `{name}`")));
         }
-        let rule = read(&self.rules).get(name).cloned();
-        for rule in
-            [rule.as_ref(), tool.own.as_ref().and_then(|own| own.can_execute.as_ref())].into_iter().flatten()
-        {
+        // Those for either name, whichever was said.
+        let names = [Some(tool.tool.name.clone()), member.map(|member| qualified_name(member, tool))];
+        let mut rules: Vec<CanExecute> = tool.own.iter().filter_map(|own| own.can_execute.clone()).collect();
+        rules.extend(names.iter().flatten().filter_map(|name| read(&self.rules).get(name).cloned()));
+        for rule in rules {
             if !rule(&params).await {
                 return Err(refused(format!("`{name}` cannot be executed with the given parameters")));
             }
@@ -468,8 +502,14 @@ impl Inner {
                         format!("`{name}` took longer than {:?}", self.options.timeout),
                     )
                 };
-                let ran = tokio::time::timeout(self.options.timeout, (own.execute)(params)).await;
-                ran.map_err(late).and_then(|result| result).map_err(plain)?
+                let panicked = |_| Error::new(ErrorCode::ExecutionFailed, format!("`{name}` panicked"));
+                // Others may run beside it, which its panic is not to end.
+                let running = AssertUnwindSafe(async { (own.execute)(params).await }).catch_unwind();
+                let ran = tokio::time::timeout(self.options.timeout, running).await;
+                ran.map_err(late)
+                    .and_then(|ended| ended.map_err(panicked))
+                    .and_then(|result| result)
+                    .map_err(plain)?
             }
             (None, None) => {
                 return Err(plain(Error::unsent(
@@ -501,6 +541,7 @@ impl Inner {
 
     /// Reads which tools a server has.
     async fn refresh(&self, member: &Member) -> Result<()> {
+        let _alone = member.refreshing.lock().await;
         let listed = member.server.list_tools().await?;
         let before = read(&member.tools).clone();
         // A tool that has not changed keeps its compiled schemas.

@@ -3,10 +3,10 @@
 //! A server is probed with the modern `server/discover`. Legacy servers answer that with an error, with silence or by
 //! ending; whichever it is, they are greeted with `initialize` then. The era is remembered.
 
-mod changes;
+pub(crate) mod changes;
 mod offers;
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -83,6 +83,8 @@ pub struct Server {
     treatment: Treatment,
     next_id: AtomicU64,
     agreed: Mutex<Option<Arc<Agreed>>>,
+    /// Whether what was agreed upon may not hold any more: the next request asks once more.
+    is_stale: AtomicBool,
     /// Held while a connection is made or ended.
     connecting: tokio::sync::Mutex<()>,
     /// How often it had been reached when it was last asked something; 0 if never.
@@ -110,6 +112,7 @@ impl Server {
             treatment,
             next_id: AtomicU64::new(1),
             agreed: Mutex::default(),
+            is_stale: AtomicBool::new(false),
             connecting: tokio::sync::Mutex::default(),
             reached: AtomicU64::new(0),
             is_legacy: Mutex::default(),
@@ -147,33 +150,61 @@ impl Server {
     }
 
     async fn connect_once(self: &Arc<Self>) -> Result<Arc<Agreed>> {
-        if let Some(agreed) = self.agreed() {
+        if let Some(agreed) = self.settled() {
             return Ok(agreed);
         }
         let _alone = self.connecting.lock().await;
-        if let Some(agreed) = self.agreed() {
+        if let Some(agreed) = self.settled() {
             return Ok(agreed);
         }
-        self.treatment.metrics.count(Counter::Connections, &self.name);
-        let found = Arc::new(self.find_era().await?);
-        *lock(&self.agreed) = Some(Arc::clone(&found));
-        self.follow_changes(&found);
+        if self.agreed().is_none() {
+            self.treatment.metrics.count(Counter::Connections, &self.name);
+        }
+        let was_stale = self.is_stale.swap(false, Ordering::AcqRel);
+        let found = self.find_era().await.inspect_err(|_| {
+            self.is_stale.fetch_or(was_stale, Ordering::AcqRel);
+        })?;
+        let found = Arc::new(found);
+        let before = lock(&self.agreed).replace(Arc::clone(&found));
+        if before.is_none_or(|before| {
+            (before.revision, &before.capabilities) != (found.revision, &found.capabilities)
+        }) {
+            self.follow_changes(&found);
+        }
+        if self.is_reached_anew() {
+            self.reconnected();
+        }
         Ok(found)
+    }
+
+    /// Returns what was agreed upon, if it holds.
+    fn settled(&self) -> Option<Arc<Agreed>> {
+        if self.is_stale.load(Ordering::Acquire) { None } else { self.agreed() }
     }
 
     fn agreed(&self) -> Option<Arc<Agreed>> {
         lock(&self.agreed).clone()
     }
 
-    /// Notices that the server was reached anew, by us or by the link alone: its lists may be others.
-    fn note_openings(&self) {
+    /// Tells whether the server was reached anew since this was asked last, by us or by the link alone.
+    fn is_reached_anew(&self) -> bool {
         let openings = self.passage.link.openings();
         let before = self.reached.swap(openings, Ordering::AcqRel);
-        if before != openings && before != 0 {
-            self.reconnected();
+        before != openings && before != 0
+    }
+
+    /// Notes that the server may be another than it was. What a legacy one said when the link greeted it holds; a modern
+    /// one is asked by the next request.
+    fn doubt(&self) {
+        let said = self.passage.link.greeting().and_then(|said| read_greeted(&said).ok());
+        let mut agreed = lock(&self.agreed);
+        match (&*agreed, said) {
+            (Some(before), Some(said)) if !before.revision.is_modern() => *agreed = Some(Arc::new(said)),
+            _ => self.is_stale.store(true, Ordering::Release),
         }
     }
 
+    /// Forgets what the server listed.
     fn reconnected(&self) {
         self.passage.forget_marks();
         self.treatment.cache.forget(&self.name, |_| true);
@@ -183,8 +214,16 @@ impl Server {
 
     /// Ends the connection; the next request opens it again.
     pub async fn disconnect(&self) {
+        self.disconnect_if(|| Some(())).await;
+    }
+
+    /// Does so if `may` returns something, which is kept until no new request takes it for connected.
+    pub(crate) async fn disconnect_if<G>(&self, may: impl FnOnce() -> Option<G>) {
         let _alone = self.connecting.lock().await;
-        *lock(&self.agreed) = None;
+        {
+            let Some(_kept) = may() else { return };
+            *lock(&self.agreed) = None;
+        }
         if let Some(task) = lock(&self.subscription).take() {
             task.abort();
         }
@@ -217,40 +256,47 @@ impl Server {
     }
 
     async fn find_era(&self) -> Result<Agreed> {
-        if *lock(&self.is_legacy) == Some(true) {
-            return self.greet().await;
+        let was_legacy = *lock(&self.is_legacy);
+        if was_legacy == Some(true) {
+            match self.greet().await {
+                // It was upgraded, and is no legacy server any more.
+                Err(error) if matches!(error.rpc_code(), Some(-32022 | -32601)) => {}
+                greeted => return greeted,
+            }
         }
-        let probe = self.ask("server/discover", Map::new(), true, PROBE_PATIENCE.min(self.treatment.timeout));
-        let refused = match probe.await.and_then(|answer| answer.result()) {
-            Ok(discovered) => match read_discovered(&discovered) {
-                Some(agreed) => {
-                    *lock(&self.is_legacy) = Some(false);
-                    return Ok(agreed);
-                }
-                None => Error::new(ErrorCode::InvalidRequest, "the server speaks no revision that we speak"),
-            },
+        let soon = PROBE_PATIENCE.min(self.treatment.timeout);
+        let refused = match self.discover(soon).await {
+            Ok(agreed) => {
+                *lock(&self.is_legacy) = Some(false);
+                return Ok(agreed);
+            }
             Err(error) => error,
         };
         let is_out_of_reach = refused.never_sent
             || matches!(refused.code, ErrorCode::PermissionDenied | ErrorCode::RateLimitExceeded);
-        if is_out_of_reach || *lock(&self.is_legacy) == Some(false) {
+        // A modern server that fails to answer is no legacy one for that; one that refuses may have been rolled back.
+        if is_out_of_reach || (was_legacy == Some(false) && refused.retryable()) {
             return Err(refused);
         }
-        match self.greet().await {
-            Ok(agreed) => {
-                *lock(&self.is_legacy) = Some(true);
-                Ok(agreed)
-            }
+        let found = match self.greet().await {
+            // It may have had a bad moment only.
+            Ok(greeted) if was_legacy == Some(false) => self.discover(soon).await.unwrap_or(greeted),
             // It was only slow, and the probe has bound it to the modern era.
             Err(error) if error.rpc_code() == Some(i64::from(code::UNSUPPORTED_VERSION)) => {
-                let again =
-                    self.ask("server/discover", Map::new(), true, self.treatment.timeout).await?.result()?;
-                let agreed = read_discovered(&again).ok_or(error)?;
-                *lock(&self.is_legacy) = Some(false);
-                Ok(agreed)
+                self.discover(self.treatment.timeout).await?
             }
-            Err(error) => Err(error),
-        }
+            greeted => greeted?,
+        };
+        *lock(&self.is_legacy) = Some(!found.revision.is_modern());
+        Ok(found)
+    }
+
+    /// Asks a modern server what it is like.
+    async fn discover(&self, patience: Duration) -> Result<Agreed> {
+        let discovered = self.ask("server/discover", Map::new(), true, patience).await?.result()?;
+        read_discovered(&discovered).ok_or_else(|| {
+            Error::new(ErrorCode::InvalidRequest, "the server speaks no revision that we speak")
+        })
     }
 
     /// Greets a legacy server.
@@ -260,16 +306,10 @@ impl Server {
         params.insert("capabilities".to_owned(), json!({}));
         params.insert("clientInfo".to_owned(), splice::client_info());
         let answer = self.ask("initialize", params, false, self.treatment.timeout).await?.result()?;
-        let version = answer.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
-        let Some(revision) = Revision::parse(version).filter(|revision| !revision.is_modern()) else {
-            let sentence = format!("the server speaks revision `{version}`, which is not known here");
-            return Err(Error::new(ErrorCode::ConnectionFailed, sentence));
-        };
+        let agreed = read_greeted(&answer)?;
         let done = read_own(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned())?;
         self.passage.link.notify(done).await?;
-        let instructions = answer.get("instructions").and_then(Value::as_str).map(str::to_owned);
-        let part = |name: &str| answer.get(name).cloned().unwrap_or_else(|| json!({}));
-        Ok(Agreed { revision, capabilities: part("capabilities"), info: part("serverInfo"), instructions })
+        Ok(agreed)
     }
 
     /// Sends one request, and does not wait for the connection: it is how connections are made.
@@ -322,8 +362,8 @@ impl Server {
         repeat: Repeat,
     ) -> Result<(Value, usize)> {
         let attempt = || async {
-            let modern = self.connect_once().await?.revision.is_modern();
-            let answer = self.ask(method, params.clone(), modern, self.treatment.timeout).await?;
+            let ask = |modern| self.ask(method, params.clone(), modern, self.treatment.timeout);
+            let answer = self.in_era(ask).await?;
             Ok((answer.result()?, answer.message.len()))
         };
         self.counted(repeat, attempt).await
@@ -339,18 +379,53 @@ impl Server {
             }
             method => Repeat::of_method(method),
         };
-        let attempt = || async {
-            let speaks_modern = self.connect_once().await?.revision.is_modern();
-            match (call.version.is_some(), speaks_modern) {
-                (false, true) => self.passage.once(splice::add_envelope(&call).map_err(refused)?).await,
-                (true, false) => {
-                    let answer = self.passage.once(splice::drop_envelope(&call).map_err(refused)?).await?;
-                    Ok(splice::complete_result(answer, &call.method))
-                }
-                _ => self.passage.once(call.clone()).await,
-            }
+        self.counted(repeat, || self.in_era(|speaks_modern| self.send(&call, speaks_modern))).await
+    }
+
+    /// Sends a host's request to a server of either era.
+    async fn send(&self, call: &Call, speaks_modern: bool) -> Result<Answer> {
+        let fitting = match (call.version.is_some(), speaks_modern) {
+            (false, true) => splice::add_envelope(call).map_err(refused)?,
+            (true, false) => splice::drop_envelope(call).map_err(refused)?,
+            _ => call.clone(),
         };
-        self.counted(repeat, attempt).await
+        // A legacy server on the web knows the requests of its session by their ids, and many hosts share it. Streams
+        // count by themselves.
+        let answer = if !speaks_modern && self.passage.link.has_headers() {
+            let own_id = self.next_id.fetch_add(1, Ordering::Relaxed);
+            self.passage.once(fitting.with_id(own_id)).await?.with_id(call.id_json())
+        } else {
+            self.passage.once(fitting).await?
+        };
+        let is_completed = call.version.is_some() && !speaks_modern;
+        Ok(if is_completed { splice::complete_result(answer, &call.method) } else { answer })
+    }
+
+    /// Sends a request as the server's era wants it; once more if the server has changed its era.
+    async fn in_era<F>(self: &Arc<Self>, send: impl Fn(bool) -> F) -> Result<Answer>
+    where
+        F: Future<Output = Result<Answer>>,
+    {
+        let unsent = |error| Error { never_sent: true, ..error };
+        let is_modern = self.connect_once().await.map_err(unsent)?.revision.is_modern();
+        let outcome = send(is_modern).await;
+        let failed = match &outcome {
+            Ok(answer) if answer.envelope.error().is_none() => return outcome,
+            Ok(answer) => answer.result().err(),
+            Err(error) => Some(error.clone()),
+        };
+        if !failed.is_some_and(|error| is_of_another_era(&error, is_modern)) {
+            return outcome;
+        }
+        if !is_modern && !self.passage.link.has_headers() {
+            // Else it goes on greeting whoever refuses that.
+            self.passage.link.close().await;
+        }
+        self.is_stale.store(true, Ordering::Release);
+        match self.connect_once().await {
+            Ok(found) if found.revision.is_modern() != is_modern => send(!is_modern).await,
+            _ => outcome,
+        }
     }
 
     /// Does something, again where that is allowed, and counts it.
@@ -367,7 +442,10 @@ impl Server {
             async {
                 let started = Instant::now();
                 let result = attempt().await;
-                self.note_openings();
+                if self.is_reached_anew() {
+                    self.doubt();
+                    self.reconnected();
+                }
                 let outcome = result.as_ref().map_or_else(|error| error.code.as_str(), |_| "ok");
                 metrics.answered(&self.name, outcome, started.elapsed());
                 result
@@ -409,6 +487,28 @@ fn read_discovered(discovered: &Value) -> Option<Agreed> {
         info: info.cloned().unwrap_or_else(|| json!({})),
         instructions: discovered.get("instructions").and_then(Value::as_str).map(str::to_owned),
     })
+}
+
+fn read_greeted(said: &Value) -> Result<Agreed> {
+    let version = said.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
+    let Some(revision) = Revision::parse(version).filter(|revision| !revision.is_modern()) else {
+        let sentence = format!("the server speaks revision `{version}`, which is not known here");
+        return Err(Error::new(ErrorCode::ConnectionFailed, sentence));
+    };
+    let instructions = said.get("instructions").and_then(Value::as_str).map(str::to_owned);
+    let part = |name: &str| said.get(name).cloned().unwrap_or_else(|| json!({}));
+    Ok(Agreed { revision, capabilities: part("capabilities"), info: part("serverInfo"), instructions })
+}
+
+/// Tells whether a server refuses like this what is of the era that it does not speak.
+fn is_of_another_era(error: &Error, is_modern: bool) -> bool {
+    match error.rpc_code() {
+        Some(-32022 | -32020) => true,
+        // What legacy servers say to those without a session, and to methods that they do not know.
+        Some(-32601 | -32600 | -32019..=-32000) => is_modern,
+        Some(_) => false,
+        None => error.code == ErrorCode::ConnectionFailed && error.is_final,
+    }
 }
 
 /// Reads a message of our own.

@@ -84,16 +84,42 @@ fn enveloped(call: &Call, at: usize, parts: &[&str]) -> Call {
     }
 }
 
-/// Takes the envelope off a modern request; what else there is in `_meta` stays.
+/// Takes the envelope off a modern request; what else there is in `_meta` stays as it was written.
 pub fn drop_envelope(call: &Call) -> Result<Call, Refused> {
     let Some(span) = meta_span(call) else { return Ok(call.clone()) };
-    let meta = call.body.slice(span.clone());
-    let kept = members_of(&meta).map(|members| {
-        let kept = members.0.iter().filter(|(name, _)| !name.starts_with(era::RESERVED));
-        kept.map(|(name, value)| format!("{}:{}", json!(name), value.get())).collect::<Vec<_>>().join(",")
-    });
-    let meta = format!("{{{}}}", kept.unwrap_or_default());
+    let mut meta = String::from_utf8_lossy(&call.body.slice(span.clone())).into_owned();
+    while let Some(member) = reserved_member(&meta) {
+        meta.replace_range(member, "");
+    }
     changed(call, Chain::from(call.body.clone()).replace(span, Bytes::from(meta)))
+}
+
+/// Returns the first member of `_meta` that is the protocol's.
+fn reserved_member(meta: &str) -> Option<Range<usize>> {
+    let members = members_of(meta.as_bytes())?;
+    let (_, value) = members.0.iter().find(|(name, _)| name.starts_with(era::RESERVED))?;
+    let start = value.get().as_ptr().addr() - meta.as_ptr().addr();
+    Some(member(meta, start..start + value.get().len()))
+}
+
+/// Returns the whole member of an object whose value stands there, with the comma that goes if the member goes.
+#[must_use]
+pub fn member(text: &str, value: Range<usize>) -> Range<usize> {
+    let (before, after) =
+        (text.get(..value.start).unwrap_or_default(), text.get(value.end..).unwrap_or_default());
+    // A quotation mark in a name has a backslash before it.
+    let name = before.trim_end().trim_end_matches(':').trim_end().strip_suffix('"').unwrap_or(before);
+    let mut quotes = name.rmatch_indices('"').map(|(at, _)| at);
+    let is_escaped = |at: usize| {
+        let before = name.get(..at).unwrap_or_default();
+        (before.len() - before.trim_end_matches('\\').len()) % 2 == 1
+    };
+    let start = quotes.find(|at| !is_escaped(*at)).unwrap_or(value.start);
+    if let Some(rest) = after.trim_start().strip_prefix(',') {
+        return start..text.len() - rest.len();
+    }
+    let before = text.get(..start).unwrap_or_default();
+    before.trim_end().strip_suffix(',').map_or(start, str::len)..value.end
 }
 
 fn changed(call: &Call, body: Chain) -> Result<Call, Refused> {
@@ -190,7 +216,7 @@ fn meta_span(call: &Call) -> Option<Range<usize>> {
     meta.starts_with('{').then_some(at..at + meta.len())
 }
 
-fn members_of(json: &Bytes) -> Option<Members<'_>> {
+fn members_of(json: &[u8]) -> Option<Members<'_>> {
     let raw: Raw<'_> = serde_json::from_slice(json).ok()?;
     Members::read(raw)
 }
@@ -254,6 +280,28 @@ mod tests {
                 format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{meta}}}}}"#);
             assert!(add_envelope(&call(&text)).is_err(), "{meta}");
         }
+    }
+
+    #[test]
+    fn what_is_left_of_an_object_stays_as_it_was_written() {
+        for (text, name, left) in [
+            (r#"{"a":1}"#, "a", "{}"),
+            (r#"{ "a" : 1 , "b":2.0}"#, "a", r#"{  "b":2.0}"#),
+            ("{\n \"b\": 2.0,\n \"a\": {\"b\": 1}\n}", "a", "{\n \"b\": 2.0\n}"),
+            (r#"{"b":"\ud800","\u0061":"x","c":[ ]}"#, "a", r#"{"b":"\ud800","c":[ ]}"#),
+            (r#"{"x\\":1,"\"\\\"":2,"y":3}"#, "\"\\\"", r#"{"x\\":1,"y":3}"#),
+            (r#"{"x":",\"","a":1}"#, "a", r#"{"x":",\""}"#),
+        ] {
+            let members = members_of(text.as_bytes()).unwrap();
+            let value = members.get(name).unwrap().get();
+            let start = value.as_ptr().addr() - text.as_ptr().addr();
+            let mut cut = text.to_owned();
+            cut.replace_range(member(text, start..start + value.len()), "");
+            assert_eq!(cut, left, "{text}");
+        }
+        let modern = r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"_meta":{ "io.modelcontextprotocol/clientInfo" : {}, "x": 1.0, "io.modelcontextprotocol/protocolVersion":"2026-07-28" , "io.modelcontextprotocol/clientCapabilities":{} }}}"#;
+        let legacy = drop_envelope(&call(modern)).unwrap();
+        assert_eq!(legacy.body, r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"_meta":{  "x": 1.0 }}}"#);
     }
 
     #[test]

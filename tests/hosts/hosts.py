@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -196,6 +197,19 @@ def serena(work):
         found, failed = host.call("find_symbol", name_path_pattern="Poem/read", include_body=True)
         assert not failed and "hana" in found, found
         assert "poem.py" in host.call("list_dir", relative_path=".", recursive=False)[0]
+        check_helpers({tool["name"]: tool["inputSchema"] for tool in host.ask("tools/list")["tools"]})
+
+
+def check_helpers(schemas):
+    """The library's typed helpers name tools and parameters that this Serena has."""
+    source = (ROOT / "client/src/serena.rs").read_text()
+    helpers = re.findall(r'\n    pub async fn \w+\(&self.*?\n    }\n', source, re.S)
+    named = [(name[1], set(re.findall(r'"(\w+)": ', helper)))
+             for helper in helpers if (name := re.search(r'\.call\("(\w+)"', helper))]
+    assert len(named) == 12, named
+    for name, given in named:
+        schema = schemas[name]
+        assert set(schema.get("required", [])) <= given <= set(schema["properties"]), (name, given, schema)
 
 
 def serena_project(work, project=None):
@@ -282,24 +296,28 @@ def websocket(work):
 
 
 def typescript(work):
-    with collection(work) as url:
-        for command in ways(work, url):
+    with collection(work) as url, listening(work, url) as gateway:
+        for command in (*ways(work, url), [gateway]):
             for revision in ("2025-11-25", "2026-07-28"):
                 host_of_others(["node", ROOT / "tests/hosts/host.mjs", revision, *command], MODULES=str(TOOLS))
 
 
 def python(work):
-    with collection(work) as url:
-        for command in ways(work, url):
+    with collection(work) as url, listening(work, url) as gateway:
+        for command in (*ways(work, url), [gateway]):
             for folder in ("mcp1", "servers"):
                 host_of_others([TOOLS / folder / "bin/python", ROOT / "tests/hosts/host.py", *command])
 
 
 def ways(work, url):
     """The commands by which a host reaches a server on the web."""
+    return [WAKASHU, "bridge", "--quiet", url], [WAKASHU, "gateway", "--quiet", "--config", config_of_one(work, url)]
+
+
+def config_of_one(work, url):
     config = work / "one.json"
     config.write_text(json.dumps({"servers": {"poems": {"url": url}}}))
-    return [WAKASHU, "bridge", "--quiet", url], [WAKASHU, "gateway", "--quiet", "--config", config]
+    return config
 
 
 def host_of_others(command, **environment):
@@ -324,6 +342,14 @@ class collection:
     def __exit__(self, *_):
         self.server.kill()
         self.server.wait()
+
+
+class listening(collection):
+    """A gateway over HTTP in front of it."""
+
+    def __init__(self, work, url):
+        command = [WAKASHU, "gateway", "--quiet", "--config", config_of_one(work, url), "--listen", "127.0.0.1:0"]
+        self.server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 
 def free_port():

@@ -54,6 +54,18 @@ impl Envelope {
         id.clone()
     }
 
+    /// Returns it for a message whose id was replaced by one of `length` bytes.
+    #[must_use]
+    pub fn with_id_length(mut self, length: usize) -> Self {
+        let Some(id) = self.id() else { return self };
+        let moved = |at: usize| if at < id.end { at } else { at + length - id.len() };
+        for span in self.spans.iter_mut().flatten() {
+            *span =
+                if *span == id { id.start..id.start + length } else { moved(span.start)..moved(span.end) };
+        }
+        self
+    }
+
     /// Returns where the method stands, quotes included.
     #[must_use]
     pub fn method(&self) -> Option<Range<usize>> {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use wakashu_client::error::Error;
 use wakashu_client::link::Call;
+use wakashu_client::splice;
 use wakashu_function::Generation;
 use wakashu_function::gateway::{Answering, Ask, Gateway};
 use wakashu_wire::error::{self, code};
@@ -17,7 +18,7 @@ use wakashu_wire::{RpcError, SUPPORTED, string};
 use super::Front;
 use super::catalogue::{Catalogue, Place, Target};
 use super::fold::SELECTOR;
-use super::rewrite::{members, span};
+use super::rewrite::span;
 use super::upstream::State;
 
 /// How long a list waits for servers that are still starting.
@@ -295,27 +296,27 @@ impl Front {
             Error::from_rpc(&error)
         })?;
         let call = if parts.is_empty() { call } else { call.with_parts(parts, name) };
-        let answer = self.manager.forward(server, call).await?;
+        let answer = self.manager.forward(server, call).await.inspect_err(|error| {
+            if let Some(upstream) = self.upstreams.iter().find(|upstream| upstream.name == server) {
+                upstream.failed(error);
+            }
+        })?;
         Ok(answer.message.in_one_line().into_pieces())
     }
 }
 
-/// Returns the server that the arguments choose, and what replaces the arguments.
+/// Returns the server that the arguments choose, and the part of the message that says so, which is for us alone.
 fn select(ask: &Ask<'_>, servers: &[String]) -> Result<(String, (Range<usize>, String)), String> {
     let given = ask.request.params.arguments.members();
     let choices = || servers.iter().map(|server| format!("`{server}`")).collect::<Vec<_>>().join(", ");
     let mut selectors = given.0.iter().filter(|(name, _)| name == SELECTOR);
-    let (Some((_, chosen)), None) = (selectors.next(), selectors.next()) else {
+    let (Some((_, raw)), None) = (selectors.next(), selectors.next()) else {
         return Err(format!("`{SELECTOR}` is needed once: one of {}", choices()));
     };
-    let chosen = string(*chosen).filter(|chosen| servers.iter().any(|server| server == chosen));
+    let chosen = string(*raw).filter(|chosen| servers.iter().any(|server| server == chosen));
     let Some(chosen) = chosen else { return Err(format!("`{SELECTOR}` must be one of {}", choices())) };
-    let rest = given.0.iter().filter(|(name, _)| name != SELECTOR);
-    let rest: Vec<String> = rest.map(|(name, value)| format!("{}:{}", json!(name), value.get())).collect();
-    let whole =
-        members(ask.message).and_then(|message| members(message.get("params")?.get())?.get("arguments"));
-    let whole = whole.map(|arguments| span(ask.message, arguments.get())).unwrap_or_default();
-    Ok((chosen.into_owned(), (whole, format!("{{{}}}", rest.join(",")))))
+    let member = splice::member(ask.message, span(ask.message, raw.get()));
+    Ok((chosen.into_owned(), (member, String::new())))
 }
 
 /// Returns a message with a result of the gateway's own.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
 use wakashu_client::Manager;
 use wakashu_client::config::ServerConfig;
@@ -26,6 +27,8 @@ const MOST_PAGES: usize = 1000;
 pub(super) struct Upstream {
     pub(super) name: String,
     state: Mutex<State>,
+    /// Told when the server did not answer: it may not be there any more.
+    doubted: Notify,
 }
 
 /// How it is.
@@ -53,7 +56,16 @@ pub(super) struct Lists {
 
 impl Upstream {
     pub(super) fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), state: Mutex::new(State::Starting) }
+        Self { name: name.to_owned(), state: Mutex::new(State::Starting), doubted: Notify::new() }
+    }
+
+    /// Has the server looked after if this failure was one of the way to it.
+    pub(super) fn failed(&self, error: &Error) {
+        let last = error.details.as_ref().and_then(|details| details.get("code")?.as_str());
+        let code = last.filter(|_| error.code == ErrorCode::MaxRetriesExceeded);
+        if code.unwrap_or(error.code.as_str()).starts_with("CONNECTION_") {
+            self.doubted.notify_one();
+        }
     }
 
     pub(super) fn state(&self) -> State {
@@ -112,7 +124,11 @@ impl Upstream {
             }
             (pause, _) = PAUSES;
             loop {
-                match changes.recv().await {
+                let change = tokio::select! {
+                    change = changes.recv() => change,
+                    () = self.doubted.notified() => break,
+                };
+                match change {
                     Ok(Change::Resource(_)) => continue,
                     Ok(_) | Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => return,
@@ -128,7 +144,7 @@ impl Upstream {
 }
 
 async fn read_lists(manager: &Manager, server: &Arc<Server>) -> Result<Lists> {
-    let agreed = server.connect().await?;
+    let agreed = manager.connect(server.name()).await?;
     let said = |what: &str| agreed.info.get(what).and_then(Value::as_str).unwrap_or_default().to_owned();
     let prompts_change = agreed.capabilities.pointer("/prompts/listChanged") == Some(&Value::Bool(true));
     let mut lists = Lists { kind: said("name"), title: said("title"), prompts_change, ..Lists::default() };

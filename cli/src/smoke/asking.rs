@@ -60,7 +60,7 @@ impl Asking {
         }
         let mut call = read(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))?;
         call.patience = PATIENCE;
-        let answer = self.link.request(call).await?;
+        let answer = super::patiently(|| self.link.request(call.clone())).await?;
         Ok((answer.result()?, answer.message.len()))
     }
 

@@ -12,7 +12,7 @@ use wakashu_client::link::http::fetch::{Fetched, fetch};
 use wakashu_client::validate::Schema;
 
 use super::asking::{Asking, PATIENCE, unexpected};
-use super::{Report, Wrong, links, pictures, texts};
+use super::{Report, Wrong, links, patiently, pictures, texts};
 
 /// The most bytes of an answer that all clients take.
 const MOST_BYTES: usize = 1_000_000;
@@ -122,8 +122,7 @@ impl Server<'_> {
                 return Err(Wrong::Unknown(format!("{}: {hint}", error.message)));
             }
             if Instant::now() + PAUSE >= asked.until || !error.retryable() {
-                let unknown = error.never_sent || error.code == ErrorCode::RateLimitExceeded;
-                return Err(if unknown { Wrong::Unknown(error.message) } else { error.into() });
+                return Err(error.into());
             }
             tokio::time::sleep(PAUSE).await;
         }
@@ -145,9 +144,9 @@ impl Server<'_> {
             let wrong = match self.legacy.call("index_status", &json!({})).await {
                 Ok((result, _)) => {
                     self.status = result.get("structuredContent").cloned().unwrap_or_default();
-                    self.wrong_archive()
+                    self.wrong_archive().map(Wrong::Finding)
                 }
-                Err(error) if error.retryable() => Some(error.message),
+                Err(error) if error.retryable() => Some(error.into()),
                 Err(error) => return Err(error.into()),
             };
             let Some(wrong) = wrong else {
@@ -159,7 +158,7 @@ impl Server<'_> {
             };
             seen = 0;
             if Instant::now() + PAUSE >= self.asked.until {
-                return Err(Wrong::Finding(wrong));
+                return Err(wrong);
             }
             tokio::time::sleep(PAUSE).await;
         }
@@ -355,6 +354,7 @@ impl Server<'_> {
         let mut said = vec!["unknown tool", "unknown method", "no such round"];
         let refused = |outcome: Result<_, Error>, what: &str, codes: [i64; 2]| match outcome {
             Err(error) if error.rpc_code().is_some_and(|code| codes.contains(&code)) => Ok(()),
+            Err(error) if error.rpc_code().is_none() => Err(error),
             Err(error) => Err(unexpected(format!("{what}: {}", error.message))),
             Ok(_) => Err(unexpected(format!("{what} is answered"))),
         };
@@ -394,7 +394,16 @@ impl Server<'_> {
         let mut headers = if self.is_foreign(address) { none } else { self.asked.headers.clone() };
         // As browsers ask: others are shown the state at the first page's address.
         headers.insert(ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.8"));
-        Ok(fetch(address, &headers, MOST_FETCHED, PATIENCE).await?)
+        let fetched = patiently(|| async {
+            let fetched = fetch(address, &headers, MOST_FETCHED, PATIENCE).await?;
+            let code = match fetched.status {
+                429 => ErrorCode::RateLimitExceeded,
+                502..=504 => ErrorCode::ConnectionFailed,
+                _ => return Ok(fetched),
+            };
+            Err(Error::new(code, format!("{address}: status {}", fetched.status)))
+        });
+        Ok(fetched.await?)
     }
 }
 

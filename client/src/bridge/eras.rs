@@ -13,6 +13,7 @@ use crate::chain::Chain;
 use crate::error::{Error, ErrorCode, Result};
 use crate::link::{Answer, Call};
 use crate::passage::refused;
+use crate::server::changes::keep_subscribed;
 use crate::splice;
 
 /// How long a server may take to answer a probe, before it is taken for a legacy one.
@@ -136,11 +137,16 @@ impl Shared {
             "params": {"_meta": splice::envelope(), "notifications": wanted}});
         let Ok(mut call) = Call::read(Bytes::from(own.to_string())) else { return };
         call.patience = SUBSCRIPTION_PATIENCE;
-        let link = Arc::clone(&self.passage.link);
-        let task = tokio::spawn(async move { link.request(call).await.map(drop) });
-        let id = Bytes::from_static(b"wakashu-subscription");
-        lock(&self.open_ended).push(id.clone());
-        lock(&self.under_way).insert(id, task.abort_handle());
+        let (link, out) = (Arc::clone(&self.passage.link), self.out.clone());
+        let changed: Vec<&str> = lists.iter().filter(|(list, _)| says(list)).map(|(list, _)| *list).collect();
+        let task = tokio::spawn(keep_subscribed(link, call, move || {
+            for list in &changed {
+                let told = json!({"jsonrpc": "2.0", "method": format!("notifications/{list}/list_changed")});
+                // A host that does not read hears of it by the next change.
+                let _ = out.try_send(Chain::from(told.to_string()));
+            }
+        }));
+        self.keep_until_end(Bytes::from_static(b"subscription"), task.abort_handle());
     }
 
     /// Opens a subscription with us, in place of a server that knows none.

@@ -124,6 +124,15 @@ impl Reader<'_> {
                 return None;
             }
         };
+        let foreign: &[&str] = match kind {
+            "stdio" => &["url", "headers", "headersFile", "tokenFile"],
+            _ => &["command", "args", "env", "cwd", "sandbox"],
+        };
+        let what = if kind == "stdio" { "a program" } else { "a server on the web" };
+        for key in foreign.iter().filter(|key| map.contains_key(**key)) {
+            let message = format!("has no effect on {what}");
+            self.warnings.push(Problem { place: format!("{place}.{key}"), message });
+        }
         match kind {
             "stdio" => {
                 let Some(command) = command.filter(|command| !command.trim().is_empty()) else {
@@ -137,7 +146,6 @@ impl Reader<'_> {
                     cwd: self.text(map, place, "cwd").map(|path| self.folder.join(path)),
                     sandbox: map
                         .get("sandbox")
-                        .filter(|value| !value.is_null())
                         .and_then(|value| self.sandbox(value, &format!("{place}.sandbox"))),
                 })
             }
@@ -199,6 +207,11 @@ impl Reader<'_> {
     }
 
     fn sandbox(&mut self, value: &Value, place: &str) -> Option<Sandbox> {
+        if value.is_null() {
+            // As good as none, had it been left out.
+            self.problem(place, "is empty: write `{}` for one without folders and network");
+            return None;
+        }
         let map = self.object(value, place)?;
         self.warn_unknown(&map, place, &["read", "write", "network"]);
         let folder = self.folder;

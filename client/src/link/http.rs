@@ -15,8 +15,9 @@ use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
+use serde_json::Value;
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use wakashu_wire::{Envelope, Revision, era};
 
 use self::address::{Hyper, build_client, redirected, unreachable};
@@ -31,6 +32,8 @@ pub(crate) use self::address::{SCHEMES, read_address, without_secrets};
 
 /// How often one request may be sent on to another path.
 const MOST_REDIRECTS: usize = 3;
+/// How many bytes of a message are a sign of progress.
+const GOOD_PART: usize = 16 << 10;
 /// Who we are to a server.
 pub(super) const AGENT: &str = concat!("wakashu/", env!("CARGO_PKG_VERSION"));
 
@@ -59,8 +62,8 @@ struct Shared {
 struct Session {
     id: Option<HeaderValue>,
     version: Option<HeaderValue>,
-    /// The `initialize` that opened it, to be said again when it is lost.
-    greeting: Option<Call>,
+    /// The `initialize` that opened it, to be said again when it is lost, and what the server said to it.
+    greeting: Option<(Call, Value)>,
     /// Which session it is, counted.
     number: u64,
 }
@@ -117,6 +120,10 @@ impl Link for HttpLink {
         self.shared.openings.load(Ordering::Acquire)
     }
 
+    fn greeting(&self) -> Option<Value> {
+        self.shared.session().greeting.as_ref().map(|(_, said)| said.clone())
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.shared.stop_listening();
@@ -140,6 +147,47 @@ impl Drop for HttpLink {
 impl fmt::Debug for HttpLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "HttpLink({})", without_secrets(&self.shared.uri.to_string()))
+    }
+}
+
+/// When a request is given up: once its patience is over since the last sign of progress.
+struct Clock {
+    patience: Duration,
+    /// When there was a message, or a good part of one.
+    heard: Instant,
+    until: Instant,
+    /// How much of a message had come by then.
+    counted: usize,
+}
+
+impl Clock {
+    fn start(call: &Call) -> Self {
+        let now = Instant::now();
+        Self { patience: call.patience, heard: now, until: now + call.patience, counted: 0 }
+    }
+
+    /// Notes a sign of progress.
+    fn hear(&mut self) {
+        self.heard = Instant::now();
+        self.until = self.heard + self.patience;
+    }
+
+    /// Notes how much of a message has come. What trickles is no sign of progress.
+    fn grown(&mut self, bytes: usize) {
+        self.counted = self.counted.min(bytes);
+        if bytes - self.counted >= GOOD_PART {
+            self.counted = bytes;
+            self.hear();
+        }
+    }
+
+    /// Gives a stream that was taken up again its time.
+    fn restart(&mut self) {
+        self.until = Instant::now() + self.patience;
+    }
+
+    async fn race<T>(&self, call: &Call, future: impl Future<Output = T>) -> Result<T> {
+        timeout_at(self.until, future).await.map_err(|_| timed_out(call))
     }
 }
 
@@ -185,14 +233,15 @@ impl Shared {
         loop {
             let greets = call.method == "initialize";
             let session = if greets { Session::default() } else { self.session().clone() };
-            let response = self.post(call, &session).await?;
+            let mut clock = Clock::start(call);
+            let response = self.post(call, &session, &clock).await?;
             let (head, body) = response.into_parts();
             let media = Media::of(&head.headers);
             check_encoding(&head.headers)?;
             let answer = if head.status.is_success() && media == Media::Events {
-                self.events(body, call, &session).await?
+                self.events(body, call, &session, &mut clock).await?
             } else {
-                let (message, envelope) = collect(body, call).await?;
+                let (message, envelope) = collect(body, call, &mut clock).await?;
                 if !is_repaired && session.is_lost(head.status, &message, envelope.as_ref().ok()) {
                     self.repair(&session, call.patience).await?;
                     is_repaired = true;
@@ -209,10 +258,11 @@ impl Shared {
 
     async fn notify(self: &Arc<Self>, call: &Call) -> Result<()> {
         let session = self.session().clone();
-        let response = self.post(call, &session).await?;
+        let mut clock = Clock::start(call);
+        let response = self.post(call, &session, &clock).await?;
         let (head, body) = response.into_parts();
         // Read to its end, so that the connection can be used again.
-        let (message, envelope) = collect(body, call).await?;
+        let (message, envelope) = collect(body, call, &mut clock).await?;
         if head.status.is_success() {
             return Ok(());
         }
@@ -224,7 +274,7 @@ impl Shared {
     }
 
     /// Sends a message, following redirects; only the head of the answer has come when this returns.
-    async fn post(&self, call: &Call, session: &Session) -> Result<Response<Incoming>> {
+    async fn post(&self, call: &Call, session: &Session, clock: &Clock) -> Result<Response<Incoming>> {
         let mut uri = self.uri.clone();
         for _ in 0..=MOST_REDIRECTS {
             let mut request = self.bare(Method::POST, session, &uri);
@@ -232,10 +282,9 @@ impl Shared {
             let headers = request.headers_mut();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             modern_headers(call, headers);
-            let response = match timeout(call.patience, self.client.request(request)).await {
-                Ok(Ok(response)) => response,
-                Ok(Err(error)) => return Err(unreachable(&uri, &error)),
-                Err(_) => return Err(timed_out(call)),
+            let response = match clock.race(call, self.client.request(request)).await? {
+                Ok(response) => response,
+                Err(error) => return Err(unreachable(&uri, &error)),
             };
             if !matches!(response.status().as_u16(), 301 | 302 | 307 | 308) {
                 return Ok(response);
@@ -271,7 +320,8 @@ impl Shared {
         let version = result.get("protocolVersion").and_then(|version| version.as_str());
         let version = version.and_then(|version| HeaderValue::from_str(version).ok());
         let number = self.openings.fetch_add(1, Ordering::AcqRel);
-        *self.session() = Session { id: id.cloned(), version, greeting: Some(call.clone()), number };
+        let greeting = Some((call.clone(), result));
+        *self.session() = Session { id: id.cloned(), version, greeting, number };
     }
 
     /// Opens a lost session anew, once for all who lost it. Boxed, as it sends requests and requests lead to it.
@@ -281,7 +331,7 @@ impl Shared {
             if self.session().number != lost.number {
                 return Ok(());
             }
-            let Some(mut greeting) = lost.greeting.clone() else { return Ok(()) };
+            let Some((mut greeting, _)) = lost.greeting.clone() else { return Ok(()) };
             greeting.patience = patience;
             tracing::info!("the server lost the session; opening another");
             self.request(&greeting).await?.result()?;
@@ -308,7 +358,7 @@ impl Session {
             StatusCode::NOT_FOUND => true,
             StatusCode::BAD_REQUEST => {
                 let error = envelope.and_then(Envelope::error).map(|span| message.slice(span).into_bytes());
-                let error = error.and_then(|json| serde_json::from_slice::<serde_json::Value>(&json).ok());
+                let error = error.and_then(|json| serde_json::from_slice::<Value>(&json).ok());
                 let code = error.as_ref().and_then(|error| error.get("code")?.as_i64());
                 // Servers written before there was a rule use the codes that are theirs to use.
                 code.is_none_or(|code| (-32019..=-32000).contains(&code))

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 use wakashu_wire::envelope::{Kind, Scan};
@@ -44,8 +45,8 @@ pub struct StreamLink<S> {
     state: tokio::sync::Mutex<State>,
     next_id: AtomicU64,
     openings: AtomicU64,
-    /// The `initialize` a legacy server was greeted with, to be said again on the next stream.
-    greeting: Mutex<Option<Call>>,
+    /// The `initialize` a legacy server was greeted with, to be said again on the next stream, and what it said last.
+    greeting: Mutex<Option<(Call, Value)>>,
 }
 
 #[derive(Debug, Default)]
@@ -181,12 +182,13 @@ impl<S: Start> StreamLink<S> {
             }
             let running = self.start.start(self.inbox.clone()).await.inspect_err(|_| state.failed())?;
             let reached = (running.lines.clone(), running.waiting.clone());
-            let greeting = self.greeting().clone();
-            if let Some(greeting) = greeting {
+            let greeting = self.greeted().clone();
+            if let Some((greeting, _)) = greeting {
                 tracing::info!(server = self.start.name(), "greeting the server that was started again");
                 let greeted =
                     self.ask(&reached.0, &reached.1, &greeting).await.and_then(|answer| answer.result());
-                greeted.inspect_err(|_| state.failed())?;
+                let said = greeted.inspect_err(|_| state.failed())?;
+                *self.greeted() = Some((greeting, said));
                 if let Some(done) = initialized() {
                     send(&reached.0, Chain::from(done.body)).await?;
                 }
@@ -197,7 +199,7 @@ impl<S: Start> StreamLink<S> {
         }
     }
 
-    fn greeting(&self) -> MutexGuard<'_, Option<Call>> {
+    fn greeted(&self) -> MutexGuard<'_, Option<(Call, Value)>> {
         self.greeting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -239,8 +241,10 @@ impl<S: Start> Link for StreamLink<S> {
                 Err(_) => return Err(Error { never_sent: true, ..timed_out(&call) }),
             };
             let answer = self.ask(&lines, &waiting, &call).await?;
-            if call.method == "initialize" && answer.envelope.result().is_some() {
-                *self.greeting() = Some(call);
+            if call.method == "initialize"
+                && let Ok(said) = answer.result()
+            {
+                *self.greeted() = Some((call, said));
             }
             Ok(answer)
         })
@@ -268,10 +272,14 @@ impl<S: Start> Link for StreamLink<S> {
         self.openings.load(Ordering::Acquire)
     }
 
+    fn greeting(&self) -> Option<Value> {
+        self.greeted().as_ref().map(|(_, said)| said.clone())
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             // Whoever opens it again greets it anew.
-            *self.greeting() = None;
+            *self.greeted() = None;
             let Some(mut running) = self.state.lock().await.running.take() else { return };
             let ended = Arc::clone(&running.ended);
             let told = ended.told.notified();
@@ -355,7 +363,7 @@ fn note_progress(message: &Chain, envelope: &wakashu_wire::Envelope, waiting: &W
         return;
     }
     let params = envelope.params().map(|span| message.slice(span).into_bytes()).unwrap_or_default();
-    let params: serde_json::Value = serde_json::from_slice(&params).unwrap_or_default();
+    let params: Value = serde_json::from_slice(&params).unwrap_or_default();
     let Some(token) = params.get("progressToken").map(ToString::to_string) else { return };
     for asked in waiting.lock().values() {
         if asked.progress_token.as_ref() == Some(&token) {
@@ -371,7 +379,35 @@ pub(super) fn refuse_message(line: &[u8], name: &str, waiting: &Waiting) {
     let id = scan.id().and_then(|span| line.get(span)).and_then(number);
     let sentence = format!("the answer is larger than {MAX_MESSAGE_BYTES} bytes, the most that is passed on");
     tracing::warn!(server = name, "skipped a message: {sentence}");
-    if let Some(asked) = id.and_then(|id| waiting.lock().remove(&id)) {
+    let mut waiting = waiting.lock();
+    // One that ends with its id is the only one's there is.
+    let only = waiting.keys().next().copied().filter(|_| waiting.len() == 1);
+    if let Some(asked) = id.or(only).and_then(|id| waiting.remove(&id)) {
         let _ = asked.answer.send(Err(Error::new(ErrorCode::ExecutionFailed, sentence)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_is_too_large_is_one_even_if_its_id_is_at_its_end() {
+        let waiting = Waiting::default();
+        let ask = |id| {
+            let (answer, answered) = oneshot::channel();
+            let asked = Asked { answer, progress_token: None, touched: Arc::default() };
+            waiting.lock().insert(id, asked);
+            answered
+        };
+        let only = ask(7);
+        refuse_message(br#"{"result":{"text":"aaa"#, "a", &waiting);
+        assert_eq!(only.await.unwrap().unwrap_err().code, ErrorCode::ExecutionFailed);
+        // Of two it is anybody's guess, unless it says so.
+        let (mut one, other) = (ask(8), ask(9));
+        refuse_message(br#"{"result":{"text":"aaa"#, "a", &waiting);
+        refuse_message(br#"{"id":9,"result":{"text":"aaa"#, "a", &waiting);
+        assert_eq!(other.await.unwrap().unwrap_err().code, ErrorCode::ExecutionFailed);
+        assert!(one.try_recv().is_err());
     }
 }

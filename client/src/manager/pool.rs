@@ -53,7 +53,8 @@ impl Inner {
             (oldest, place)
         };
         self.metrics.count(Counter::Evictions, member.server.name());
-        member.server.disconnect().await;
+        // Where it was asked something meanwhile and has another place, it stays.
+        member.server.disconnect_if(|| Some(lock(&member.place)).filter(|place| place.is_none())).await;
         Some(place)
     }
 }

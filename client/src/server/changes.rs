@@ -10,6 +10,7 @@ use wakashu_wire::envelope::Kind;
 
 use super::{Agreed, Server, lock, read_own};
 use crate::chain::Chain;
+use crate::link::{Call, Link};
 
 /// How long a subscription waits for a sign of life; servers send one every quarter of a minute.
 const SUBSCRIPTION_PATIENCE: Duration = Duration::from_hours(24);
@@ -63,22 +64,12 @@ impl Server {
         params.insert("notifications".to_owned(), Value::Object(wanted));
         let Ok(call) = self.call("subscriptions/listen", params, true, SUBSCRIPTION_PATIENCE) else { return };
         let (link, server) = (Arc::clone(&self.passage.link), Arc::downgrade(self));
-        let task = tokio::spawn(async move {
-            let mut ended = link.request(call.clone()).await;
-            while !ended.and_then(|answer| answer.result()).is_err_and(|error| !error.retryable()) {
-                tokio::time::sleep(RESUBSCRIBE_AFTER).await;
-                let mut subscribed = link.request(call.clone());
-                if let Ok(soon) = timeout(SUBSCRIBED_AFTER, &mut subscribed).await {
-                    ended = soon;
-                    continue;
-                }
-                // Of what changed since the one before ended, nothing was told.
-                if let Some(server) = server.upgrade() {
-                    server.reconnected();
-                }
-                ended = subscribed.await;
+        let task = tokio::spawn(keep_subscribed(link, call, move || {
+            if let Some(server) = server.upgrade() {
+                server.doubt();
+                server.reconnected();
             }
-        });
+        }));
         if let Some(before) = lock(&self.subscription).replace(task.abort_handle()) {
             before.abort();
         }
@@ -131,6 +122,22 @@ impl Server {
         self.treatment.cache.forget(&self.name, stale);
         // Nobody may be interested.
         let _ = self.changes.send(change);
+    }
+}
+
+/// Keeps a subscription open until the server refuses it for good. `missed` is called whenever it was opened again: of what
+/// changed since the one before ended, nothing was told.
+pub(crate) async fn keep_subscribed(link: Arc<dyn Link>, call: Call, missed: impl Fn()) {
+    let mut ended = link.request(call.clone()).await;
+    while !ended.and_then(|answer| answer.result()).is_err_and(|error| !error.retryable()) {
+        tokio::time::sleep(RESUBSCRIBE_AFTER).await;
+        let mut subscribed = link.request(call.clone());
+        if let Ok(soon) = timeout(SUBSCRIBED_AFTER, &mut subscribed).await {
+            ended = soon;
+            continue;
+        }
+        missed();
+        ended = subscribed.await;
     }
 }
 

@@ -75,9 +75,10 @@ impl Server {
             return Ok(kept);
         }
         metrics.count(Counter::CacheMisses, &self.name);
+        let epoch = cache.epoch(&self.name);
         let (value, bytes) = fetch.await?;
         let value = Arc::new(value);
-        cache.put(key, Arc::clone(&value), bytes);
+        cache.put(key, Arc::clone(&value), bytes, epoch);
         Ok(value)
     }
 
@@ -228,13 +229,14 @@ impl Server {
         let read = async {
             let read = self.request_as("resources/read", params, Repeat::Safe).await;
             // In the modern era a missing resource is a parameter that does not fit.
-            read.map_err(|error| match error.code {
+            let (read, bytes) = read.map_err(|error| match error.code {
                 ErrorCode::InvalidParams => Error { code: ErrorCode::ResourceNotFound, ..error },
                 _ => error,
-            })
+            })?;
+            Ok((complete(read)?, bytes))
         };
         let read = self.cached("resources/read", uri.to_owned(), read).await?;
-        complete(Arc::unwrap_or_clone(read))
+        Ok(Arc::unwrap_or_clone(read))
     }
 
     /// Completes an argument of a prompt or of a template: `reference` is `{"type": "ref/prompt", "name": …}` or

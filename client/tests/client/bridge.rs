@@ -353,6 +353,135 @@ async fn a_cancelled_request_is_not_answered_and_the_server_is_told() {
     assert_eq!(host.end().await, [""; 0]);
 }
 
+/// Servers that stream say every quarter of a minute that they are there, whatever their tool does.
+#[tokio::test]
+async fn a_server_that_only_says_that_it_is_alive_runs_out_of_time() {
+    let server = WebServer::start(|arrived, _| match arrived.rpc() {
+        "tools/call" => {
+            let mut events = vec![(100, ": alive".to_owned()); 100];
+            events.push((0, r#"data: {"jsonrpc":"2.0","id":7,"result":{}}"#.to_owned()));
+            Reply::events(&events)
+        }
+        "tools/list" => {
+            let mut parts = vec![(0, b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n".to_vec())];
+            parts.extend(vec![(100, b" ".to_vec()); 100]);
+            parts.push((0, br#"{"jsonrpc":"2.0","id":8,"result":{}}"#.to_vec()));
+            Reply { parts, closes: true }
+        }
+        _ => Reply::accepted(),
+    })
+    .await;
+    let bridge = Bridge::new()
+        .with_patience(Duration::from_millis(500))
+        .with_retry(wakashu_client::policy::RetryPolicy::never());
+    let mut host =
+        Host::through(bridge, |inbox| Arc::new(HttpLink::new(&server.url, HeaderMap::new(), inbox).unwrap()));
+    assert_eq!(host.ask(CALL).await["error"]["data"]["code"], "TIMEOUT");
+    // What trickles is no better.
+    let trickled = host.ask(r#"{"jsonrpc":"2.0","id":8,"method":"tools/list"}"#).await;
+    assert_eq!(trickled["error"]["data"]["code"], "TIMEOUT");
+    // The server is told.
+    while !server.methods().contains(&"notifications/cancelled".to_owned()) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(host.end().await, [""; 0]);
+}
+
+/// A large answer on a slow line is on its way for longer than a server may be silent.
+#[tokio::test]
+async fn a_long_answer_has_as_long_as_it_comes() {
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"text":"{}"}}}}"#, "a".repeat(400_000));
+    let expected = answer.clone();
+    let server = WebServer::start(move |_, before| {
+        let (head, body) = match before {
+            0 => ("application/json", answer.clone()),
+            _ => ("text/event-stream", format!("data: {answer}\n\n")),
+        };
+        let mut parts = vec![(0, format!("HTTP/1.1 200 OK\r\nContent-Type: {head}\r\n\r\n").into_bytes())];
+        parts.extend(body.as_bytes().chunks(40_000).map(|piece| (150, piece.to_vec())));
+        Reply { parts, closes: true }
+    })
+    .await;
+    let bridge = Bridge::new().with_patience(Duration::from_secs(1));
+    let mut host =
+        Host::through(bridge, |inbox| Arc::new(HttpLink::new(&server.url, HeaderMap::new(), inbox).unwrap()));
+    for _ in 0..2 {
+        host.say(CALL).await;
+        assert!(host.hear().await == expected);
+    }
+}
+
+#[tokio::test]
+async fn a_greeting_that_the_server_does_not_take_holds_nothing_up() {
+    let server = WebServer::start(|arrived, _| match arrived.rpc() {
+        "notifications/initialized" => Reply { parts: vec![(600_000, Vec::new())], closes: true },
+        "initialize" => Reply::json(
+            r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{}}}"#,
+        ),
+        _ => Reply::json(r#"{"jsonrpc":"2.0","id":8,"result":{}}"#),
+    })
+    .await;
+    let bridge = Bridge::new().with_patience(Duration::from_secs(600));
+    let mut host =
+        Host::through(bridge, |inbox| Arc::new(HttpLink::new(&server.url, HeaderMap::new(), inbox).unwrap()));
+    host.ask(INITIALIZE).await;
+    host.say(INITIALIZED).await;
+    assert_eq!(host.ask(r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#).await["result"], json!({}));
+    assert_eq!(host.end().await, [""; 0]);
+}
+
+/// What a legacy server says by itself is heard again after its server, or the way to it, was gone for a while.
+#[tokio::test]
+async fn a_stream_of_the_servers_own_is_taken_up_until_it_is_there() {
+    const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    let gets = std::sync::atomic::AtomicUsize::new(0);
+    let server = WebServer::start(move |arrived, _| match (arrived.method.as_str(), arrived.rpc()) {
+        ("GET", _) => match gets.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+            0 => Reply::events(&[(0, "retry: 0".to_owned())]),
+            1 => Reply { parts: vec![(0, Vec::new())], closes: true },
+            2 => Reply::status("503 Service Unavailable", "", ""),
+            _ => Reply::events(&[(0, format!("data: {CHANGED}")), (60_000, ": alive".to_owned())]),
+        },
+        (_, "initialize") => {
+            let headers = "Content-Type: application/json\r\nMcp-Session-Id: s\r\n";
+            let said =
+                r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{}}}"#;
+            Reply::status("200 OK", headers, said)
+        }
+        _ => Reply::accepted(),
+    })
+    .await;
+    let mut host = Host::to_web(&server);
+    host.ask(INITIALIZE).await;
+    host.say(INITIALIZED).await;
+    assert_eq!(host.hear().await, CHANGED);
+}
+
+/// A legacy host does not know of the subscription that is held for it, and of its end.
+#[tokio::test]
+async fn a_subscription_for_a_legacy_host_is_opened_again() {
+    let server = WebServer::start(|arrived, before| {
+        let id = &arrived.body["id"];
+        match arrived.rpc() {
+            "initialize" => Reply::json(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32022,"message":"no"}}}}"#)),
+            "server/discover" => Reply::json(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{{"tools":{{"listChanged":true}}}}}}}}"#)),
+            "subscriptions/listen" if before < 3 => Reply::events(&[(0, ": alive".to_owned())]),
+            "subscriptions/listen" => Reply::events(&[(60_000, ": alive".to_owned())]),
+            _ => Reply::accepted(),
+        }
+    })
+    .await;
+    let mut host = Host::to_web(&server);
+    assert_eq!(host.ask(INITIALIZE).await["result"]["protocolVersion"], "2025-06-18");
+    // What was missed meanwhile may be anything.
+    assert_eq!(host.hear().await, r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
+    assert_eq!(
+        server.methods(),
+        ["initialize", "server/discover", "subscriptions/listen", "subscriptions/listen"]
+    );
+    assert_eq!(host.end().await, [""; 0]);
+}
+
 #[tokio::test]
 async fn messages_that_are_none_are_refused_with_their_id() {
     let server = WebServer::start(|_, _| panic!("nothing may arrive")).await;
@@ -585,6 +714,38 @@ fn passed_through(answers: Vec<String>, as_events: bool) -> Vec<String> {
     })
 }
 
+/// Passes answers through a manager, as the gateway does. `ID` in them stands for the id that the server was asked under.
+fn forwarded(answers: Vec<String>, is_modern: bool) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (count, next) = (answers.len(), std::sync::atomic::AtomicUsize::new(0));
+        let server = WebServer::start(move |arrived, _| {
+            let id = arrived.body["id"].to_string();
+            let result = match arrived.rpc() {
+                "tools/call" => {
+                    let at = next.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                    return Reply::json(&answers[at].replace("ID", &id));
+                }
+                "server/discover" if is_modern => r#""result":{"supportedVersions":["2026-07-28"]}"#,
+                "server/discover" => r#""error":{"code":-32601,"message":"?"}"#,
+                "initialize" => r#""result":{"protocolVersion":"2025-11-25","capabilities":{}}"#,
+                _ => return Reply::accepted(),
+            };
+            Reply::json(&format!(r#"{{"jsonrpc":"2.0","id":{id},{result}}}"#))
+        })
+        .await;
+        let manager = wakashu_client::Manager::new(wakashu_client::config::Options::default());
+        manager.register_server(wakashu_client::ServerConfig::http("web", server.url.clone())).await.unwrap();
+        let mut passed = Vec::new();
+        for _ in 0..count {
+            let call = wakashu_client::link::Call::read(CALL.into()).unwrap();
+            let answer = manager.forward("web", call).await.unwrap().message.into_bytes();
+            passed.push(String::from_utf8(answer.to_vec()).unwrap());
+        }
+        passed
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
@@ -613,5 +774,9 @@ proptest! {
         let plain: Vec<String> = answers(Some("7")).iter().map(|answer| answer.replace('\r', "")).collect();
         let expected: Vec<String> = plain.iter().map(|answer| answer.replace('\n', " ")).collect();
         prop_assert_eq!(passed_through(plain, true), expected);
+        // Through a manager, under its own ids where the server is a legacy one.
+        for is_modern in [true, false] {
+            prop_assert_eq!(forwarded(answers(Some("ID")), is_modern), answers(Some("7")));
+        }
     }
 }

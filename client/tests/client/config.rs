@@ -91,6 +91,8 @@ fn files_of_other_programs_load() {
     assert_eq!(warnings, ["mcpServers.poems.alwaysAllow: is not known here and has no effect"]);
     let map = "servers:\n  a: {url: 'http://localhost/mcp', sandbox: null}\n  b: {command: c, cwd: d, sandbox: {read: [x], write: [/y]}}\n";
     let config = parse(map, Format::Yaml).unwrap();
+    let warnings: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(warnings, ["servers.a.sandbox: has no effect on a server on the web"]);
     let Transport::Stdio { cwd, sandbox, .. } = &config.servers[1].transport else { panic!() };
     let sandbox = sandbox.as_ref().unwrap();
     assert_eq!(cwd.as_deref(), Some(Path::new("/etc/wakashu/d")));
@@ -182,6 +184,11 @@ fn every_bad_file_gives_its_message() {
         (server("command: c, timeout: soon"), "servers[0].timeout: must be a whole number, 0 or more"),
         (server("command: c, trusted: maybe"), "servers[0].trusted: must be true or false"),
         (server("command: c, sandbox: yes"), "servers[0].sandbox: must be a map of names to values"),
+        // A program is not left unconfined by half a line.
+        (
+            server("command: c, sandbox: "),
+            "servers[0].sandbox: is empty: write `{}` for one without folders and network",
+        ),
         (
             "servers: [{name: a, command: c}, {name: a, command: d}]".to_owned(),
             "servers: there are two servers named `a`",

@@ -102,6 +102,17 @@ async fn a_result_says_what_went_wrong() {
         let error = result.error.unwrap();
         assert_eq!((result.success, error.code), (false, code), "{tool}: {error}");
     }
+    // A rule holds under either name of its tool.
+    manager.set_can_execute("a__echo", Arc::new(|_: &serde_json::Value| Box::pin(async { false })));
+    for (tool, params) in [
+        ("a__sleep", json!({"ms": 1000})),
+        ("a__echo", json!({})),
+        ("echo", json!({})),
+        ("a__die", json!({})),
+    ] {
+        let error = manager.execute_tool(tool, params).await.error.unwrap();
+        assert_eq!(error.code, ErrorCode::CannotExecute, "{tool}: {error}");
+    }
     assert!(manager.execute_tool("sleep", json!({"ms": 1})).await.success);
     assert!(manager.get_tool("die").is_some() && manager.tools().iter().all(|tool| tool.tool.name != "die"));
     let json = serde_json::to_value(manager.execute_tool("fail", json!({})).await).unwrap();
@@ -140,6 +151,43 @@ async fn tools_of_the_programs_own_are_held_to_the_same_rules() {
         assert_eq!(manager.execute_tool(tool, params).await.error.unwrap().code, code, "{tool}");
     }
     assert!(manager.execute_tool("even", json!({"n": 2})).await.success);
+    // One that panics does not end what runs beside it.
+    let panics: wakashu_client::manager::Execute = Arc::new(|params| {
+        assert_ne!(params["n"], json!(1), "before there is a future");
+        Box::pin(async { panic!("within") })
+    });
+    manager.register_tool(own_tool("panics", panics)).unwrap();
+    let executions = [("panics", 1), ("panics", 2), ("double", 3)];
+    let executions = executions.map(|(tool, n)| Execution::new(tool, json!({"n": n}))).to_vec();
+    let results = manager.execute_parallel(executions).await.0;
+    for result in &results[..2] {
+        assert_eq!(result.error.as_ref().unwrap().code, ErrorCode::ExecutionFailed, "{result:?}");
+    }
+    assert_eq!(results[2].data, Some(json!(6)));
+}
+
+#[tokio::test]
+async fn a_name_that_means_two_tools_is_refused_unless_only_one_may_run() {
+    let manager = Manager::new(options());
+    let also = |name: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("also"), name).unwrap();
+        (format!("also={}", folder.path().join("also").display()), folder)
+    };
+    let ((of_a, _kept), (of_ab, _kept_too)) = (also("b__c"), also("c"));
+    manager.register_server(fixture_server("a", &["legacy", &of_a])).await.unwrap();
+    manager.register_server(fixture_server("a__b", &["legacy", &of_ab])).await.unwrap();
+    let error = manager.execute_tool("a__b__c", json!({})).await.error.unwrap();
+    assert_eq!(error.message, "several servers have a tool `a__b__c`: give one of them another name");
+    assert!(manager.get_tool("c").is_some_and(|tool| tool.server.as_deref() == Some("a__b")));
+    let mut denied = fixture_server("denied", &["legacy"]);
+    denied.rules.deny = vec!["*".to_owned()];
+    manager.remove_server("a").await.unwrap();
+    manager.register_server(denied).await.unwrap();
+    assert!(manager.execute_tool("echo", json!({})).await.success);
+    let error = manager.execute_tool("denied__echo", json!({})).await.error.unwrap();
+    assert_eq!(error.code, ErrorCode::CannotExecute);
+    manager.close().await;
 }
 
 #[tokio::test]
@@ -242,6 +290,8 @@ async fn a_server_that_is_started_again_may_have_other_tools() {
         assert!(!manager.execute_tool("late__die", json!({})).await.success);
         assert!(manager.execute_tool("late__echo", json!({})).await.success);
         until_it_has(&manager, "third").await;
+        let agreed = manager.server("late").unwrap().connect().await.unwrap();
+        assert_eq!(agreed.info["title"], "third", "{era}");
         manager.close().await;
     }
 }
@@ -341,4 +391,196 @@ async fn requests_of_hosts_are_forwarded_across_the_eras() {
     let error = manager.forward("old", call("spawn", "{}", "")).await.unwrap_err();
     assert_eq!((error.code, error.never_sent), (ErrorCode::CannotExecute, true));
     manager.close().await;
+}
+
+/// Links change hands while requests come: none is cut off by that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_asked_while_it_makes_room_answers() {
+    let manager = Manager::new(Options { max_connections: 2, max_parallel: 6, ..options() });
+    for name in ["a", "b", "c"] {
+        manager.register_server(fixture_server(name, &["legacy"])).await.unwrap();
+    }
+    let tools = ["a__echo", "b__echo", "c__echo"].into_iter().cycle();
+    let executions = tools.take(60).map(|tool| Execution::new(tool, json!({}))).collect();
+    for result in manager.execute_parallel(executions).await.0 {
+        assert!(result.success, "{result:?}");
+    }
+    manager.close().await;
+}
+
+/// Answers a server of either era that has one tool, by what it is asked.
+fn modern_answer(rpc: &str) -> &'static str {
+    match rpc {
+        "server/discover" => {
+            r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}"#
+        }
+        "tools/list" => {
+            r#"{"resultType":"complete","tools":[{"name":"t","inputSchema":{"type":"object"}}],"ttlMs":0}"#
+        }
+        _ => r#"{"resultType":"complete","content":[{"type":"text","text":"modern"}]}"#,
+    }
+}
+
+fn host_call(id: u64, text: &str) -> Call {
+    let call = format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t","arguments":{{"text":"{text}"}}}}}}"#
+    );
+    Call::read(call.into()).unwrap()
+}
+
+/// Hosts count from 1, all of them; a session knows its requests by their ids.
+#[tokio::test]
+async fn hosts_that_count_alike_share_a_session() {
+    let used = std::sync::Mutex::new(std::collections::HashSet::new());
+    let server = WebServer::start(move |arrived, _| {
+        let id = &arrived.body["id"];
+        let answer = |rest: String| format!(r#"{{"jsonrpc":"2.0","id":{id},{rest}}}"#);
+        if !id.is_null() && !used.lock().unwrap().insert(id.to_string()) {
+            return Reply::json(&answer(
+                r#""error":{"code":-32050,"message":"that id was used"}"#.to_owned(),
+            ));
+        }
+        let text = &arrived.body["params"]["arguments"]["text"];
+        match arrived.rpc() {
+            "server/discover" => Reply::json(&answer(r#""error":{"code":-32601,"message":"?"}"#.to_owned())),
+            "initialize" => {
+                let result =
+                    r#""result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}"#.to_owned();
+                let headers = "Content-Type: application/json\r\nMcp-Session-Id: s\r\n";
+                Reply::status("200 OK", headers, &answer(result))
+            }
+            "tools/list" => Reply::json(&answer(r#""result":{"tools":[]}"#.to_owned())),
+            "tools/call" if text == "slow" => Reply { parts: vec![(60_000, Vec::new())], closes: true },
+            "tools/call" => Reply::json(&answer(format!(r#""result":{{"content":[{text}]}}"#))),
+            "" => Reply::status("405 Method Not Allowed", "", ""),
+            _ => Reply::accepted(),
+        }
+    })
+    .await;
+    let manager = Manager::new(options());
+    manager.register_server(ServerConfig::http("web", server.url.clone())).await.unwrap();
+    for _ in 0..2 {
+        let (one, other) = tokio::join!(
+            manager.forward("web", host_call(1, "one")),
+            manager.forward("web", host_call(1, "other"))
+        );
+        for (answer, text) in [(one, "one"), (other, "other")] {
+            let answer = String::from_utf8(answer.unwrap().message.into_bytes().to_vec()).unwrap();
+            assert_eq!(answer, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":["{text}"]}}}}"#));
+        }
+    }
+    // The server is told of a request that is given up under the id it knows.
+    let slow = tokio::spawn(async move { manager.forward("web", host_call(1, "slow")).await });
+    let of = |rpc: &str| server.seen().into_iter().filter(|seen| seen.rpc() == rpc).collect::<Vec<_>>();
+    while of("tools/call").len() < 5 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    slow.abort();
+    while of("notifications/cancelled").is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let known = &of("tools/call")[4].body["id"];
+    assert_eq!(&of("notifications/cancelled")[0].body["params"]["requestId"], known);
+}
+
+/// As a server does that is rolled back, and upgraded again, while we hold on to it.
+#[tokio::test]
+async fn a_server_that_changes_its_era_is_followed() {
+    let is_modern = Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let era = Arc::clone(&is_modern);
+    let server = WebServer::start(move |arrived, before| {
+        let id = &arrived.body["id"];
+        let answer = |result: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+        let refuse = |code: i64| {
+            let error = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"no"}}}}"#);
+            Reply::status("400 Bad Request", "Content-Type: application/json\r\n", &error)
+        };
+        let speaks_modern = arrived.header("mcp-method").is_some();
+        match (era.load(Ordering::SeqCst), arrived.rpc(), arrived.header("mcp-session-id")) {
+            (true, _, _) if !speaks_modern => refuse(-32022),
+            (true, rpc, _) => Reply::json(&answer(modern_answer(rpc))),
+            (false, "initialize", _) => {
+                let headers = format!("Content-Type: application/json\r\nMcp-Session-Id: s{before}\r\n");
+                let said = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"back"}}"#;
+                Reply::status("200 OK", &headers, &answer(said))
+            }
+            (false, "notifications/initialized", _) => Reply::accepted(),
+            (false, _, None) => refuse(-32000),
+            (false, "tools/call", _) if !speaks_modern => Reply::json(&answer(r#"{"content":[{"text":"legacy"}]}"#)),
+            (false, "tools/list", _) if !speaks_modern => Reply::json(&answer(modern_answer("tools/list"))),
+            (false, _, _) => refuse(-32601),
+        }
+    })
+    .await;
+    let manager = Manager::new(options());
+    manager.register_server(ServerConfig::http("web", server.url.clone())).await.unwrap();
+    for (now_modern, said) in [(true, "modern"), (false, "legacy"), (true, "modern"), (false, "legacy")] {
+        is_modern.store(now_modern, Ordering::SeqCst);
+        let result = manager.execute_tool("t", json!({})).await;
+        assert_eq!(result.data.unwrap()["content"][0]["text"], said, "{:?}", result.error);
+        let agreed = manager.server("web").unwrap().connect().await.unwrap();
+        assert_eq!((agreed.revision.is_modern(), agreed.info["name"] == "back"), (now_modern, !now_modern));
+    }
+}
+
+/// What was never sent is sent, whatever it may do: the failure was of the connection before it.
+#[tokio::test]
+async fn a_tool_runs_once_its_server_can_be_reached_again() {
+    let failures = Arc::new(AtomicUsize::new(0));
+    let left = Arc::clone(&failures);
+    let server = WebServer::start(move |arrived, _| {
+        if left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
+            return Reply { parts: vec![(0, Vec::new())], closes: true };
+        }
+        let result = modern_answer(arrived.rpc());
+        Reply::json(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, arrived.body["id"]))
+    })
+    .await;
+    let manager = Manager::new(options());
+    manager.register_server(ServerConfig::http("web", server.url.clone())).await.unwrap();
+    manager.disconnect("web").await.unwrap();
+    // Both the probe and the greeting are lost.
+    failures.store(2, Ordering::SeqCst);
+    let result = manager.execute_tool("t", json!({})).await;
+    assert!(result.success, "{result:?}");
+    assert_eq!(server.methods().iter().filter(|method| *method == "tools/call").count(), 1);
+}
+
+/// What was asked for before a change, and answered after it, is neither listed nor kept.
+#[tokio::test]
+async fn a_list_that_was_read_before_a_change_does_not_outlive_it() {
+    let (lists, reads) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let server = WebServer::start(move |arrived, _| {
+        let id = &arrived.body["id"];
+        let message = |result: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+        match arrived.rpc() {
+            "server/discover" => Reply::json(&message(r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{}}}"#)),
+            "subscriptions/listen" => Reply::events(&[
+                (300, r#"data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_owned()),
+                (60_000, ": alive".to_owned()),
+            ]),
+            "resources/read" => Reply::json(&message(if reads.fetch_add(1, Ordering::SeqCst) == 0 {
+                r#"{"resultType":"input_required"}"#
+            } else {
+                r#"{"resultType":"complete","contents":[]}"#
+            })),
+            _ => {
+                let number = lists.fetch_add(1, Ordering::SeqCst);
+                let list = message(&format!(r#"{{"tools":[{{"name":"t{number}","inputSchema":{{"type":"object"}}}}]}}"#));
+                let events = [(if number == 0 { 900 } else { 0 }, format!("data: {list}"))];
+                Reply::events(&events)
+            }
+        }
+    })
+    .await;
+    let manager = Manager::new(options());
+    manager.register_server(ServerConfig::http("web", server.url.clone())).await.unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while manager.get_tool("t1").is_none() {
+        assert!(Instant::now() < deadline, "{:?}", manager.tools());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // Neither is a question that came in place of an answer.
+    assert!(manager.read_resource("web", "a://b").await.is_err());
+    assert!(manager.read_resource("web", "a://b").await.is_ok());
 }

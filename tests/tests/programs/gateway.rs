@@ -16,6 +16,7 @@ use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{ClientLifecycleMode, ClientServiceExt as _, RoleClient};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use wakashu_support::fault_proxy::{Fault, FaultProxy, Rule};
 use wakashu_tests::{Connection, HttpRequest, Server, legacy, modern, program, sample, wait_until};
 
 use super::{said, wakashu};
@@ -377,6 +378,113 @@ fn a_server_that_was_stopped_to_make_room_tells_of_its_changes_when_it_is_back()
     std::thread::sleep(Duration::from_secs(1));
     gateway.send(&json!({"jsonrpc": "2.0", "id": "last", "method": "ping"}));
     assert_eq!(gateway.receive()["id"], "last");
+}
+
+/// What is denied is not listed, not shared and not run, whoever knows its name.
+#[test]
+fn tools_that_are_denied_are_not_there() {
+    let collection = |name: &str, denied: &[&str]| {
+        json!({"name": name, "command": program("wakashu-function"), "args": ["stdio", sample()],
+            "env": {"WAKASHU_LOG": "off"}, "deny": denied})
+    };
+    let servers = json!([
+        collection("quiet", &["search_*"]),
+        collection("whole", &[]),
+        {"name": "things", "command": program("wakashu-client-fixture"), "args": ["server", "legacy"],
+            "allow": ["e*", "s*"], "deny": ["spawn"]},
+    ]);
+    let setup = Setup::new(&servers, None);
+    let mut gateway = Lines::start(&setup);
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    gateway.ask("initialize", &hello);
+    let mut tools = Vec::new();
+    wait_until("all are there", || {
+        tools = gateway.ask("tools/list", &json!({}))["tools"].as_array().unwrap().clone();
+        let sharers = tools.iter().filter_map(|tool| tool.pointer("/inputSchema/properties/collection/enum"));
+        tools.iter().any(|tool| tool["name"] == "things__echo") && sharers.count() == 5
+    });
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let shared = ["index_status", "list_rounds", "get_wakashu_ranking", "get_poem", "search_poems"];
+    assert_eq!(names, [&shared[..], &["things__echo", "things__env", "things__sleep"]].concat());
+    let choices = |at: usize| tools[at]["inputSchema"]["properties"]["collection"]["enum"].clone();
+    assert_eq!((choices(0), choices(4)), (json!(["quiet", "whole"]), json!(["whole"])));
+    for (name, arguments) in
+        [("things__spawn", json!({})), ("spawn", json!({})), ("quiet__search_poems", json!({"query": "月"}))]
+    {
+        gateway.send(&json!({"jsonrpc": "2.0", "id": name, "method": "tools/call",
+            "params": {"name": name, "arguments": arguments}}));
+        let answer = loop {
+            let message = gateway.receive();
+            if message["id"] == name {
+                break message;
+            }
+        };
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+    let (_, out, _) = said(&setup.gateway().arg("--list").output().unwrap());
+    assert!(out.contains("things: 3 tools") && !out.contains("spawn"), "{out}");
+}
+
+/// One that ends after it was there, and cannot be started again until later.
+#[test]
+fn a_server_that_is_lost_is_told_of_and_so_is_its_return() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, away) = (folder.path().join("server"), folder.path().join("away"));
+    let fixture = program("wakashu-client-fixture");
+    std::fs::write(&script, format!("exec '{}' server legacy", fixture.display())).unwrap();
+    let server = json!({"command": "sh", "args": [script], "retryPolicy": {"maxRetries": 0}});
+    let setup = Setup::new(&json!({"things": server}), None);
+    let gateway = Http::start(&setup, &[]);
+    let state = || gateway.send(&HttpRequest::new("GET", "/health")).1["servers"]["things"]["state"].clone();
+    let tools =
+        || gateway.send(&legacy("tools/list", &json!({}))).1["result"]["tools"].as_array().unwrap().len();
+    wait_until("it is there", || state() == "up");
+    assert_eq!(tools(), 9);
+    std::fs::rename(&script, &away).unwrap();
+    let params = json!({"name": "things__die", "arguments": {}});
+    let (_, answer) = gateway.send(&legacy("tools/call", &params));
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    wait_until("it is gone", || state() == "down");
+    assert_eq!(tools(), 0);
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let (_, hello) = gateway.send(&legacy("initialize", &hello));
+    let instructions = hello["result"]["instructions"].as_str().unwrap();
+    assert!(instructions.contains("Not there at the moment: things"), "{instructions}");
+    std::fs::rename(&away, &script).unwrap();
+    wait_until("it is back", || state() == "up");
+    assert_eq!(tools(), 9);
+}
+
+/// Whatever happens on the way, each request has one answer, which names the server, and the way is found again.
+#[test]
+fn a_fault_on_the_way_costs_one_answer() {
+    let server = Server::serve(sample());
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let proxy = runtime.block_on(FaultProxy::start(server.address())).unwrap();
+    let setup = Setup::new(&json!({"poems": {"url": format!("{}/mcp", proxy.endpoint())}}), Some(server));
+    let mut gateway = Lines::start(&setup);
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    gateway.ask("initialize", &hello);
+    let mut poem = || {
+        let params = json!({"name": "get_poem", "arguments": {"round_title": "第1回", "rank": 1}});
+        gateway.ask("tools/call", &params)["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+    };
+    wait_until("it is there", || poem().starts_with("1位"));
+    let answer = |status, body| Fault::Answer { status, header: None, body };
+    for fault in [
+        Fault::LoseAnswer,
+        Fault::Truncate(40),
+        Fault::Drop,
+        answer(503, ""),
+        answer(404, "not found"),
+        answer(200, "<html>"),
+        answer(200, "{"),
+    ] {
+        proxy.inject(Rule::on("POST", "/mcp", fault.clone()).times(1));
+        let said = poem();
+        assert!(said.starts_with("poems: ") && said.contains("What to do: "), "{fault:?}: {said}");
+        wait_until("the way is found again", || poem().starts_with("1位"));
+    }
 }
 
 #[test]

@@ -80,6 +80,17 @@ fn servers_that_are_empty_broken_or_something_else_are_found_out() {
         let (code, report) = smoke(&url, &["--wait", "0"], None);
         assert_eq!((code, failed(&report).first()), (1, Some(&check)), "{rule:?} {report}");
     }
+    // What is lost once says nothing of what is served, and neither does a server that has no time.
+    proxy.heal();
+    proxy.inject(Rule::on("POST", "/mcp", Fault::LoseAnswer).after(4).times(1));
+    proxy.inject(Rule::on("GET", "/health", Fault::Drop).times(1));
+    let (code, report) = smoke(&url, &[], None);
+    assert_eq!(code, 0, "{report}");
+    proxy.heal();
+    let busy = Fault::Answer { status: 429, header: Some(("retry-after", "0")), body: "" };
+    proxy.inject(Rule::on("POST", "/mcp", busy).after(4));
+    let (code, report) = smoke(&url, &["--wait", "0"], None);
+    assert_eq!((code, report["verdict"].as_str()), (2, Some("unknown")), "{report}");
     proxy.heal();
     assert_eq!(smoke(&url, &[], None).0, 0);
 }

@@ -4,13 +4,13 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use tokio::time::timeout;
 use wakashu_wire::Envelope;
 use wakashu_wire::envelope::{Flaw, Kind};
 
+use super::Clock;
 use crate::chain::Chain;
 use crate::error::{Error, ErrorCode, Result};
-use crate::link::{Answer, Call, MAX_MESSAGE_BYTES, timed_out};
+use crate::link::{Answer, Call, MAX_MESSAGE_BYTES};
 use crate::policy::retry_after;
 
 /// How an answer's body is to be read.
@@ -44,21 +44,25 @@ pub(super) fn check_encoding(headers: &HeaderMap) -> Result<()> {
 }
 
 /// Takes a whole body.
-pub(super) async fn collect(mut body: Incoming, call: &Call) -> Result<(Chain, Result<Envelope, Flaw>)> {
+pub(super) async fn collect(
+    mut body: Incoming,
+    call: &Call,
+    clock: &mut Clock,
+) -> Result<(Chain, Result<Envelope, Flaw>)> {
     let mut message = Chain::default();
     loop {
-        match timeout(call.patience, body.frame()).await {
-            Ok(Some(Ok(frame))) => {
+        match clock.race(call, body.frame()).await? {
+            Some(Ok(frame)) => {
                 if let Ok(piece) = frame.into_data() {
                     message.push(piece);
+                    clock.grown(message.len());
                 }
             }
-            Ok(None) => break,
-            Ok(Some(Err(error))) => {
+            None => break,
+            Some(Err(error)) => {
                 let sentence = format!("the connection ended within the answer: {error}");
                 return Err(Error::new(ErrorCode::ConnectionLost, sentence));
             }
-            Err(_) => return Err(timed_out(call)),
         }
         if message.len() > MAX_MESSAGE_BYTES {
             return Err(too_large());

@@ -1,5 +1,6 @@
 //! Streams of events: answers among them, and what a legacy server says by itself.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -8,12 +9,12 @@ use http::{HeaderName, HeaderValue, Method};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use wakashu_wire::envelope::Kind;
 
 use super::address::unreachable;
 use super::answer::{Media, too_large};
-use super::{Session, Shared};
+use super::{Clock, Session, Shared};
 use crate::chain::Chain;
 use crate::error::{Error, ErrorCode, Result};
 use crate::link::sse::Events;
@@ -29,16 +30,21 @@ static LAST_EVENT_HEADER: HeaderName = HeaderName::from_static("last-event-id");
 impl Shared {
     /// Reads a stream until the answer is on it. One that ends before is taken up again, for as long as the request waits
     /// for a message.
-    pub(super) async fn events(&self, mut body: Incoming, call: &Call, session: &Session) -> Result<Answer> {
+    pub(super) async fn events(
+        &self,
+        mut body: Incoming,
+        call: &Call,
+        session: &Session,
+        clock: &mut Clock,
+    ) -> Result<Answer> {
         let lost = || Error::new(ErrorCode::ConnectionLost, "the server closed the stream before its answer");
         let mut events = Events::default();
-        let mut heard = Instant::now();
         loop {
-            if let Some(answer) = self.next_answer(&mut body, &mut events, call, &mut heard).await? {
+            if let Some(answer) = self.next_answer(&mut body, &mut events, call, clock).await? {
                 return Ok(answer);
             }
             let Some(last_id) = events.last_id().map(str::to_owned) else { return Err(lost()) };
-            if call.version.is_some() || heard.elapsed() > call.patience {
+            if call.version.is_some() || clock.heard.elapsed() > call.patience {
                 return Err(lost());
             }
             sleep(events.retry().unwrap_or(RESUME_AFTER).clamp(RESUME.0, RESUME.1)).await;
@@ -48,6 +54,7 @@ impl Shared {
                 Err(_) => return Err(timed_out(call)),
             };
             body = taken_up.ok_or_else(lost)?;
+            clock.restart();
         }
     }
 
@@ -57,17 +64,18 @@ impl Shared {
         body: &mut Incoming,
         events: &mut Events,
         call: &Call,
-        heard: &mut Instant,
+        clock: &mut Clock,
     ) -> Result<Option<Answer>> {
+        // Its server has nothing to say for hours, but that it is there.
+        let is_subscription = call.method == "subscriptions/listen";
         loop {
-            let frame = match timeout(call.patience, body.frame()).await {
-                Ok(Some(Ok(frame))) => frame,
-                // A connection that was cut off ends a stream as its end does.
-                Ok(None | Some(Err(_))) => return Ok(None),
-                Err(_) => return Err(timed_out(call)),
-            };
+            // A connection that was cut off ends a stream as its end does.
+            let Some(Ok(frame)) = clock.race(call, body.frame()).await? else { return Ok(None) };
             let Ok(piece) = frame.into_data() else { continue };
             events.feed(piece);
+            if is_subscription {
+                clock.hear();
+            }
             while let Some(event) = events.take_event() {
                 let Ok(envelope) = event.data.scan() else {
                     tracing::warn!("skipped an event that is not a message");
@@ -83,11 +91,12 @@ impl Shared {
                     }
                     Some(Kind::Request | Kind::Notification) => {
                         self.pass_on(event.data).await;
-                        *heard = Instant::now();
+                        clock.hear();
                     }
                     _ => tracing::warn!("skipped the answer to another request"),
                 }
             }
+            clock.grown(events.pending());
             if events.pending() > MAX_MESSAGE_BYTES {
                 return Err(too_large());
             }
@@ -107,7 +116,11 @@ impl Shared {
             request.headers_mut().insert(LAST_EVENT_HEADER.clone(), id);
         }
         let response = self.client.request(request).await.map_err(|error| unreachable(&self.uri, &error))?;
-        let is_stream = response.status().is_success() && Media::of(response.headers()) == Media::Events;
+        let status = response.status();
+        if matches!(status.as_u16(), 408 | 429 | 502..=504) {
+            return Err(Error::new(ErrorCode::ConnectionLost, format!("the server answers {status}")));
+        }
+        let is_stream = status.is_success() && Media::of(response.headers()) == Media::Events;
         Ok(is_stream.then(|| response.into_body()))
     }
 
@@ -121,7 +134,7 @@ impl Shared {
         }
     }
 
-    /// Takes what a legacy server says by itself. Servers without sessions have no such stream.
+    /// Takes what a legacy server says by itself, for as long as it has such a stream. Servers without sessions have none.
     pub(super) fn listen(self: &Arc<Self>) {
         let mut listening = self.listening();
         if listening.is_some() || self.session().id.is_none() {
@@ -130,10 +143,27 @@ impl Shared {
         let shared = Arc::downgrade(self);
         let task = tokio::spawn(async move {
             let mut events = Events::default();
+            // The wait before the next attempt, once one has failed.
+            let mut failed: Option<Duration> = None;
             loop {
                 let Some(shared) = shared.upgrade() else { return };
                 let session = shared.session().clone();
-                let Ok(Some(mut body)) = shared.take_up(&session, events.last_id()).await else { return };
+                let mut body = match shared.take_up(&session, events.last_id()).await {
+                    Ok(Some(body)) => body,
+                    Ok(None) => return,
+                    Err(error) => {
+                        tracing::debug!(%error, "the server's own stream cannot be taken up yet");
+                        drop(shared);
+                        let pause = failed.map_or(RESUME_AFTER, |pause| (pause * 2).min(RESUME.1));
+                        failed = Some(pause);
+                        sleep(pause).await;
+                        continue;
+                    }
+                };
+                if failed.take().is_some() {
+                    // What it said meanwhile was not heard.
+                    shared.openings.fetch_add(1, Ordering::AcqRel);
+                }
                 while let Some(Ok(frame)) = body.frame().await {
                     let Ok(piece) = frame.into_data() else { continue };
                     events.feed(piece);

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, Request};
 use http_body_util::{BodyExt as _, Full};
 use tokio::time::timeout;
 
-use super::address::{SCHEMES, build_client, read_address, redirected, unreachable};
+use super::address::{SCHEMES, build_client, read_address, redirected, unreachable, without_secrets};
 use super::answer::check_encoding;
 use super::{AGENT, MOST_REDIRECTS};
 use crate::error::{Error, ErrorCode, Result};
@@ -27,12 +27,14 @@ pub struct Fetched {
 /// Fetches an address by GET: at most `limit` bytes within `patience`. Redirects are followed to the same origin alone,
 /// as `headers` may hold secrets.
 pub async fn fetch(address: &str, headers: &HeaderMap, limit: usize, patience: Duration) -> Result<Fetched> {
-    let late = |_| Error::new(ErrorCode::Timeout, format!("`{address}` was not there within {patience:?}"));
+    let shown = without_secrets(address);
+    let late = |_| Error::new(ErrorCode::Timeout, format!("`{shown}` was not there within {patience:?}"));
     timeout(patience, fetch_all(address, headers, limit)).await.map_err(late)?
 }
 
 async fn fetch_all(address: &str, headers: &HeaderMap, limit: usize) -> Result<Fetched> {
     let mut uri = read_address(address, SCHEMES)?;
+    let shown = without_secrets(address);
     let client = build_client(uri.scheme_str() == Some("https"))?;
     for _ in 0..=MOST_REDIRECTS {
         let mut request = Request::new(Full::<Bytes>::default());
@@ -51,11 +53,11 @@ async fn fetch_all(address: &str, headers: &HeaderMap, limit: usize) -> Result<F
         let mut whole = BytesMut::new();
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| {
-                Error::new(ErrorCode::ConnectionLost, format!("`{address}` ended early: {error}"))
+                Error::new(ErrorCode::ConnectionLost, format!("`{shown}` ended early: {error}"))
             })?;
             let Ok(piece) = frame.into_data() else { continue };
             if whole.len() + piece.len() > limit {
-                let sentence = format!("`{address}` has more than {limit} bytes");
+                let sentence = format!("`{shown}` has more than {limit} bytes");
                 return Err(Error::new(ErrorCode::ExecutionFailed, sentence));
             }
             whole.extend_from_slice(&piece);
@@ -65,6 +67,6 @@ async fn fetch_all(address: &str, headers: &HeaderMap, limit: usize) -> Result<F
         let media = media.trim().to_ascii_lowercase();
         return Ok(Fetched { status: head.status.as_u16(), media, body: whole.freeze() });
     }
-    let sentence = format!("`{address}` redirects more than {MOST_REDIRECTS} times");
+    let sentence = format!("`{shown}` redirects more than {MOST_REDIRECTS} times");
     Err(Error::new(ErrorCode::ConnectionFailed, sentence))
 }
