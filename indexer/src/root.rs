@@ -52,6 +52,11 @@ impl Root {
         Ok(bytes)
     }
 
+    /// Returns how long a file is, or zero if that is not known; whoever reads it may find another length.
+    pub(crate) fn length(&self, path: &Path) -> u64 {
+        self.real_path.join(path).metadata().map_or(0, |metadata| metadata.len())
+    }
+
     fn open_inside(&self, path: &Path) -> io::Result<File> {
         let target = self.real_path.join(path).canonicalize()?;
         let inside = target
