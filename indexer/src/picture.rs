@@ -44,7 +44,7 @@ pub use sniff::sniff;
 ///
 /// Part of the cache's keys and of what an archive says it was built from.
 pub const ENCODER_VERSION: &str =
-    "3 webp-0.3.1 fast_image_resize-6.1 moxcms-0.8 zune-jpeg-0.5 heic-decoder-0.1.1";
+    "4 webp-0.3.1 fast_image_resize-6.1 moxcms-0.8 zune-jpeg-0.5 heic-decoder-0.1.1";
 
 /// Says how pictures are to be treated.
 #[derive(Debug, Clone, PartialEq, Eq)]
