@@ -89,7 +89,7 @@ def race(folder, kind):
     (outside / "Picture1.png").write_bytes(OUTSIDE_PICTURE)
 
     def is_outside():
-        shown = run("show", archive, "第1回/1", "--json").stdout
+        shown = run("show", archive, "--round", "第1回", "--rank", "1", "--json").stdout
         by_picture = bool(re.search(r'"width(_px)?": 1\b', shown))
         by_text = CANARY.encode() in archive.read_bytes()
         return {"text": by_text, "picture": by_picture, "folder": by_text or by_picture}[kind]

@@ -231,6 +231,17 @@ fn no_chunk_of_a_webp_hides_anything() {
     }
 }
 
+/// Readers decode the first image; a second one must not tell another size.
+#[test]
+fn the_size_of_the_first_image_counts() {
+    let small = fixture("webp-lossy.webp");
+    let second = webp_chunk(b"VP8 ", &small[find(&small, b"VP8 ") + 8..]);
+    let first = webp_chunk(b"VP8L", &[0x2F, 0xFF, 0xFF, 0xFF, 0x0F, 0, 0, 0]);
+    let source = webp_chunk(b"RIFF", &[&b"WEBP"[..], &first, &second].concat());
+    let problem = header(&source, &Settings::default()).unwrap_err();
+    assert!(matches!(problem, Problem::TooManyPixels { width: 16_384, height: 16_384, .. }), "{problem}");
+}
+
 /// The decoder makes room for what is coded, and compares it with the frame and the canvas only then.
 #[test]
 fn the_size_coded_in_a_frame_counts() {
@@ -576,6 +587,28 @@ fn no_side_is_longer_than_scaling_can_bear() {
         assert!(matches!(problem, Problem::TooLong { .. }), "{width} x {height}: {problem}");
     }
     assert!(header(&png_claiming(65_535, 1, 8), &settings).is_ok());
+}
+
+/// Empty parts take a few bytes of the file and many of its list, before the budget is asked.
+#[test]
+fn no_file_has_more_parts_than_can_be_listed() {
+    const TOO_MANY: usize = (1 << 20) + 1;
+    let note = png_chunk(b"tEXt", b"");
+    let png = png_of(drawing(9, 7));
+    let jpeg = fixture("jpeg-420.jpg");
+    let gif = fixture("gif-palette.gif");
+    let webp = webp_chunk(b"RIFF", &[&b"WEBP"[..], &webp_chunk(b"junk", b"").repeat(TOO_MANY)].concat());
+    let crowded = [
+        with(&png, 33, &note.repeat(TOO_MANY)),
+        with(&jpeg, 2, &[0xFF, 0x01].repeat(TOO_MANY)),
+        with(&gif, gif.len() - 1, &[0x21, 0xFE, 0].repeat(TOO_MANY)),
+        webp,
+    ];
+    for file in crowded {
+        let problem = header(&file, &Settings::default()).unwrap_err().to_string();
+        assert!(problem.contains("more than a million parts"), "{problem}");
+    }
+    assert!(header(&with(&png, 33, &note.repeat(10_000)), &Settings::default()).is_ok());
 }
 
 #[test]

@@ -141,7 +141,9 @@ pub(crate) fn rebuild(bytes: &[u8], purpose: Purpose) -> Result<Vec<u8>, Problem
             }
             b"tRNS" if body.len() <= 256 && shape.may_be_transparent(body.len()) => {
                 let used = if palette { body.get(..colours).unwrap_or(body) } else { body };
-                push_chunk(&mut output, *b"tRNS", used);
+                if !used.is_empty() {
+                    push_chunk(&mut output, *b"tRNS", used);
+                }
             }
             b"gAMA" | b"cHRM" | b"sRGB" | b"cICP" if original && body.len() == colour_bytes(chunk.tag) => {
                 push_chunk(&mut output, chunk.tag, body);

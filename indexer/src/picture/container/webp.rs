@@ -58,12 +58,13 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Facts, Problem> {
     let body_of =
         |tag: &[u8; 4]| chunks.iter().find(|chunk| chunk.tag == *tag).map(|chunk| chunk.body(bytes));
     let extended = body_of(b"VP8X").and_then(extended_header);
-    let coded = body_of(b"VP8 ").and_then(lossy_size).or_else(|| body_of(b"VP8L").and_then(lossless_size));
+    let image = chunks.iter().find(|chunk| is_image(chunk));
+    let coded = image.and_then(|image| coded_size(image, bytes));
     let canvas = extended.map(|(_, width, height)| (width, height));
     let size = canvas.or(coded);
     let (width, height) =
         size.ok_or_else(|| Problem::undecodable(MediaType::Webp, "there is no image in it"))?;
-    if body_of(b"VP8 ").is_some_and(|body| !is_shown(body)) {
+    if image.is_some_and(|image| image.tag == *b"VP8 " && !is_shown(image.body(bytes))) {
         return Err(Problem::undecodable(
             MediaType::Webp,
             "its image is of no known kind, or not to be shown",
@@ -108,6 +109,11 @@ fn is_shown(body: &[u8]) -> bool {
     let (is_key, version, is_visible, first_part) =
         (head & 1 == 0, head >> 1 & 7, head >> 4 & 1 == 1, head >> 5);
     is_key && version <= 3 && is_visible && (first_part as usize) < body.len()
+}
+
+fn coded_size(image: &Chunk, file: &[u8]) -> Option<(u32, u32)> {
+    let body = image.body(file);
+    if image.tag == *b"VP8L" { lossless_size(body) } else { lossy_size(body) }
 }
 
 fn lossy_size(body: &[u8]) -> Option<(u32, u32)> {
@@ -208,15 +214,14 @@ fn frame_chunks(frame: &[u8]) -> Option<Vec<Chunk>> {
 /// Returns the size that is coded in a frame; `None` if it has none.
 fn frame_size(frame: &[u8]) -> Option<(u32, u32)> {
     let chunks = frame_chunks(frame)?;
-    let body_of =
-        |tag: &[u8; 4]| chunks.iter().find(|chunk| chunk.tag == *tag).map(|chunk| chunk.body(frame));
-    body_of(b"VP8 ").and_then(lossy_size).or_else(|| body_of(b"VP8L").and_then(lossless_size))
+    coded_size(chunks.iter().find(|chunk| is_image(chunk))?, frame)
 }
 
 /// Returns a frame of an animation with nothing but its place and its picture.
 fn rebuilt_frame(frame: &[u8]) -> Result<Vec<u8>, Problem> {
     let chunks = frame_chunks(frame).ok_or_else(broken_frame)?;
-    if chunks.iter().any(|chunk| chunk.tag == *b"VP8 " && !is_shown(chunk.body(frame))) {
+    let image = chunks.iter().find(|chunk| is_image(chunk)).ok_or_else(broken_frame)?;
+    if image.tag == *b"VP8 " && !is_shown(image.body(frame)) {
         return Err(broken_frame());
     }
     let mut output = frame.get(..FRAME_HEAD_BYTES).ok_or_else(broken_frame)?.to_owned();
@@ -227,9 +232,12 @@ fn rebuilt_frame(frame: &[u8]) -> Result<Vec<u8>, Problem> {
     Ok(output)
 }
 
+fn is_image(chunk: &Chunk) -> bool {
+    matches!(&chunk.tag, b"VP8 " | b"VP8L")
+}
+
 /// Writes the image that a decoder reads: the first of the chunks that hold one, and the alpha before it.
 fn push_image(output: &mut Vec<u8>, file: &[u8], chunks: &[Chunk], has_alpha: bool) {
-    let is_image = |chunk: &Chunk| matches!(&chunk.tag, b"VP8 " | b"VP8L");
     let Some(image) = chunks.iter().find(|chunk| is_image(chunk)) else { return };
     let mut before = chunks.iter().take_while(|chunk| !is_image(chunk));
     // A lossless image has its own alpha.
