@@ -312,7 +312,9 @@ impl<'a> Frames<'a> {
         } else {
             // Not needed beside its copy.
             drop(data);
-            bodies.into_iter().for_each(|part| self.push_part(output, tag, part));
+            for part in bodies {
+                self.push_part(output, tag, part);
+            }
         }
         Some(())
     }
