@@ -116,7 +116,11 @@ pub(crate) fn rebuild(bytes: &[u8], purpose: Purpose) -> Result<Vec<u8>, Problem
             let (run, later) = run.split_at(count);
             rest = later;
             // The picture is in one run, and so is each frame; what comes in a second one belongs to nothing.
-            if if chunk.tag == *b"IDAT" { is_first } else { frames.control.is_some() } {
+            let is_read = match &chunk.tag {
+                b"IDAT" => is_first,
+                _ => frames.control.is_some() && seen.contains(b"IDAT"),
+            };
+            if is_read {
                 frames.data(&mut output, run).ok_or_else(|| broken("its compressed data are broken"))?;
             }
             continue;
