@@ -147,8 +147,8 @@ fn no_chunk_of_a_png_hides_anything() {
         [png_chunk(b"fcTL", &shape), png_chunk(b"fdAT", &data)].concat()
     };
     assert_silent("a frame without an animation", &with(&source, end, &frame(0)));
-    let none = with(&with(&source, end, &frame(0)), HEADER_END, &png_chunk(b"acTL", &[0; 8]));
-    assert_silent("a frame that is not counted", &none);
+    let uncounted = with(&with(&source, end, &frame(0)), HEADER_END, &png_chunk(b"acTL", &[0; 8]));
+    assert_silent("a frame that is not counted", &uncounted);
     let behind = with(&source, end, &[png_chunk(b"acTL", &[0, 0, 0, 1, 0, 0, 0, 0]), frame(0)].concat());
     assert_silent("an animation announced behind the picture", &behind);
     let animated = fixture("png-animated.png");
@@ -342,8 +342,7 @@ impl Heic {
                 places.extend([&id[..], &[0, 0, 0, 1], &long(start), &long(data.len())].concat());
                 start += data.len();
             }
-            let side = |side: u32| side.to_be_bytes();
-            let size = [[0; 4], side(self.size.0), side(self.size.1)].concat();
+            let size = [[0; 4], self.size.0.to_be_bytes(), self.size.1.to_be_bytes()].concat();
             let properties =
                 [heif_box(b"hvcC", &self.configuration), heif_box(b"ispe", &size), self.properties.clone()];
             let described = [

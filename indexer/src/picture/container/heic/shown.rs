@@ -262,14 +262,14 @@ mod tests {
             |id: u8, kind: [u8; 4]| boxed(*b"infe", &[&[2, 0, 0, 0, 0, id, 0, 0][..], &kind, &[0]].concat());
         let links = [0, 0, 0, 0, 0, 0, 0, 1, 0, 2, 1, 0x81];
         let described = [boxed(*b"ipco", configuration), boxed(*b"ipma", &links)].concat();
-        let tiles = [&[0, 1][..], &times.to_be_bytes(), &[0, 2].repeat(times.into())].concat();
+        let refers = [&[0, 1][..], &times.to_be_bytes(), &[0, 2].repeat(times.into())].concat();
         let meta = [
             vec![0; 4],
             boxed(*b"pitm", &[0, 0, 0, 0, 0, 1]),
             boxed(*b"iinf", &[vec![0, 0, 0, 0, 0, 2], info(1, *b"grid"), info(2, *b"hvc1")].concat()),
             boxed(*b"iloc", places),
             boxed(*b"iprp", &described),
-            boxed(*b"iref", &[vec![0; 4], boxed(*b"dimg", &tiles)].concat()),
+            boxed(*b"iref", &[vec![0; 4], boxed(*b"dimg", &refers)].concat()),
         ];
         let meta = boxed(*b"meta", &meta.concat());
         // Rows and columns of the grid, and its size: two tiles beside each other.
