@@ -1,7 +1,7 @@
 //! Writes an archive in one forward pass. Memory holds one chunk, the root and where search keys begin, never all pictures.
 
 use std::collections::BTreeMap;
-use std::io::{self, Cursor, Write};
+use std::io::{self, Cursor, Read, SeekFrom, Write};
 
 use bytes::Bytes;
 use rkyv::rancor;
@@ -118,6 +118,9 @@ pub struct PreparedEntry {
 #[derive(Debug, Clone)]
 struct PreparedRendition {
     stored: Bytes,
+    length: u64,
+    /// Where the bytes are, if they wait in the spool.
+    spooled_at: Option<u64>,
     hash: ContentHash,
     file_bytes: u32,
     media_type: MediaType,
@@ -141,6 +144,8 @@ impl PreparedRendition {
         };
         Self {
             hash: ContentHash::of(&stored),
+            length: stored.len() as u64,
+            spooled_at: None,
             stored,
             file_bytes: u32::try_from(draft.bytes.len()).unwrap_or(u32::MAX),
             media_type: draft.media_type,
@@ -165,7 +170,8 @@ pub struct Written {
 /// Writes an archive to `W`, front to back.
 ///
 /// Call [`begin_round`](Self::begin_round) and [`entry`](Self::entry) in reading order, then
-/// [`finish`](Self::finish). The keys of the search columns wait in spools, as they follow after the last chunk.
+/// [`finish`](Self::finish). The keys of the search columns wait in spools, as they follow after the last chunk, and
+/// so do originals, which follow after the other pictures of a chunk.
 #[derive(Debug)]
 pub struct Writer<W, S = Cursor<Vec<u8>>> {
     out: Counted<W>,
@@ -175,6 +181,9 @@ pub struct Writer<W, S = Cursor<Vec<u8>>> {
     text_column: ColumnDraft<S>,
     prompt_column: ColumnDraft<S>,
     honka_column: ColumnDraft<S>,
+    /// The originals of the pending entries, each as long as a file may be, and how far they go.
+    originals: S,
+    originals_length: u64,
 }
 
 impl<W: Write> Writer<W> {
@@ -197,6 +206,8 @@ impl<W: Write, S: Spool> Writer<W, S> {
             text_column: ColumnDraft::new(spool()?, Some(spool()?)),
             prompt_column: ColumnDraft::new(spool()?, None),
             honka_column: ColumnDraft::new(spool()?, None),
+            originals: spool()?,
+            originals_length: 0,
         })
     }
 
@@ -228,7 +239,7 @@ impl<W: Write, S: Spool> Writer<W, S> {
 
     /// Adds the next entry, by rank, to the round begun last.
     pub fn entry(&mut self, entry: impl Into<PreparedEntry>) -> Result<(), WriteError> {
-        let entry = entry.into();
+        let mut entry = entry.into();
         let rank = entry.draft.rank;
         let out_of_order = WriteError::Order { what: "rank", name: rank.to_string() };
         let Some(round) = self.rounds.last_mut() else { return Err(out_of_order) };
@@ -239,6 +250,12 @@ impl<W: Write, S: Spool> Writer<W, S> {
         }
         round.entries += 1;
         round.pictures += u32::from(entry.picture.is_some());
+        if let Some(original) = entry.picture.as_mut().and_then(|picture| picture.original.as_mut()) {
+            self.originals.write_all(&original.stored)?;
+            original.spooled_at = Some(self.originals_length);
+            self.originals_length += original.length;
+            original.stored = Bytes::new();
+        }
         self.pending.push(entry);
         if self.pending.len() == CHUNK_ENTRIES {
             self.flush_chunk()?;
@@ -291,7 +308,8 @@ impl<W: Write, S: Spool> Writer<W, S> {
         let (Some(first), Some(last)) = (pending.first(), pending.last()) else { return Ok(()) };
         let (first_rank, last_rank) = (first.draft.rank, last.draft.rank);
 
-        let mut group = Group { out: &mut self.out, written: BTreeMap::new() };
+        let originals = &mut self.originals;
+        let mut group = Group { out: &mut self.out, originals, written: BTreeMap::new() };
         let pictures = || pending.iter().filter_map(|entry| entry.picture.as_ref());
         for size in Size::ALL {
             for rendition in pictures().filter_map(|picture| picture.get(size)) {
@@ -310,6 +328,8 @@ impl<W: Write, S: Spool> Writer<W, S> {
             let picture = picture.transpose()?;
             entries.push(lay_out(draft, picture)?);
         }
+        self.originals.rewind()?;
+        self.originals_length = 0;
         let page = rkyv::to_bytes::<rancor::Error>(&Page { entries })?;
         let page = self.out.section(&page, "a page", MAX_PAGE_BYTES)?;
         if let Some(round) = self.rounds.last_mut() {
@@ -377,17 +397,24 @@ fn append(text: &mut String, part: &str) -> Result<TextRange, WriteError> {
 }
 
 /// The pictures of one chunk; equal bytes are written once.
-struct Group<'a, W> {
+struct Group<'a, W, S> {
     out: &'a mut Counted<W>,
+    originals: &'a mut S,
     written: BTreeMap<ContentHash, Reference>,
 }
 
-impl<W: Write> Group<'_, W> {
+impl<W: Write, S: Spool> Group<'_, W, S> {
     fn store(&mut self, prepared: &PreparedRendition) -> Result<Rendition, WriteError> {
-        let PreparedRendition { stored, hash, file_bytes, media_type, width_px, height_px } = prepared;
-        let stored = match self.written.get(hash) {
-            Some(reference) => *reference,
-            None => self.out.hashed_section(stored, *hash, "a picture", MAX_STORED_PICTURE_BYTES)?,
+        let PreparedRendition { stored, length, spooled_at, hash, .. } = prepared;
+        let PreparedRendition { file_bytes, media_type, width_px, height_px, .. } = prepared;
+        let (what, most) = ("a picture", MAX_STORED_PICTURE_BYTES);
+        let stored = match (self.written.get(hash), spooled_at) {
+            (Some(reference), _) => *reference,
+            (None, None) => self.out.hashed_section(&mut &stored[..], *length, *hash, what, most)?,
+            (None, Some(start)) => {
+                self.originals.seek(SeekFrom::Start(*start))?;
+                self.out.hashed_section(self.originals, *length, *hash, what, most)?
+            }
         };
         self.written.insert(*hash, stored);
         Ok(Rendition {
@@ -409,7 +436,7 @@ struct Counted<W> {
 
 impl<W: Write> Counted<W> {
     fn section(&mut self, bytes: &[u8], what: &str, most: u64) -> Result<Reference, WriteError> {
-        self.hashed_section(bytes, ContentHash::of(bytes), what, most)
+        self.hashed_section(&mut &bytes[..], bytes.len() as u64, ContentHash::of(bytes), what, most)
     }
 
     fn column<S: Spool>(&mut self, draft: ColumnDraft<S>) -> Result<Reference, WriteError> {
@@ -432,17 +459,19 @@ impl<W: Write> Counted<W> {
 
     fn hashed_section(
         &mut self,
-        bytes: &[u8],
+        bytes: &mut impl Read,
+        length: u64,
         hash: ContentHash,
         what: &str,
         most: u64,
     ) -> Result<Reference, WriteError> {
-        let length = bytes.len() as u64;
         if length > most {
             return Err(WriteError::TooLarge { what: what.to_owned(), found: length, most });
         }
         let reference = Reference { offset: self.offset, length, hash };
-        self.out.write_all(bytes)?;
+        if io::copy(&mut bytes.take(length), &mut self.out)? != length {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
         self.offset += length;
         Ok(reference)
     }

@@ -15,6 +15,10 @@ use crate::walk::text_data::{self, MAX_TEXT_FILE_BYTES};
 use crate::walk::{EntryPlan, InputFile, RoundPlan};
 use crate::words::pictures as words;
 
+/// Bytes of picture files that may be in memory at a time, all threads together and what waits to be written; a larger
+/// file is read while there is no other.
+pub(crate) const MAX_FILE_BYTES_AT_A_TIME: u64 = MAX_STORED_PICTURE_BYTES;
+
 /// How closely pictures are looked at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Depth<'a> {
@@ -50,6 +54,16 @@ pub(crate) struct Loaded {
 }
 
 impl EntryReader<'_> {
+    /// Returns how many bytes of files are in memory for an entry until it is consumed, at most.
+    ///
+    /// An original is written anew from a copy, beside the file it is made of.
+    pub(crate) fn file_bytes(&self, round: &RoundPlan, plan: &EntryPlan) -> u64 {
+        let directory = plan.path(round);
+        let files = plan.pictures.iter().map(|name| self.root.length(&directory.join(name)));
+        let copies = if self.settings.originals { 3 } else { 1 };
+        files.sum::<u64>().saturating_mul(copies)
+    }
+
     /// Reads an entry's text and pictures. Everything is looked at, whatever was found wrong before.
     pub(crate) fn load(&self, round: &RoundPlan, plan: &EntryPlan) -> Loaded {
         let directory = plan.path(round);
@@ -126,7 +140,10 @@ impl EntryReader<'_> {
 
     fn look_at(&self, source: &Source<'_>) -> Result<Look, picture::Problem> {
         let bytes = source.bytes();
+        // One after the other: a thread that held the first and waited for the second might wait for ever.
+        let reservation = self.budget.reserve(picture::HEADER_BYTES);
         let header = picture::header(bytes, self.settings)?;
+        drop(reservation);
         if matches!(self.depth, Depth::Header) {
             return Ok(Look::default());
         }

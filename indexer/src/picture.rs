@@ -33,7 +33,7 @@ use wakashu_archive::Sizes;
 use bounds::{Bounds, LARGE, MEDIUM, SMALL};
 pub use cache::{Cache, Origin, Source};
 use container::Purpose;
-pub use header::{Header, decoding_cost_bytes, header, memory_limit_bytes};
+pub use header::{HEADER_BYTES, Header, decoding_cost_bytes, header, memory_limit_bytes};
 use orient::Orientation;
 pub(crate) use problem::name;
 pub use problem::{Damage, Problem};
@@ -44,7 +44,7 @@ pub use sniff::sniff;
 ///
 /// Part of the cache's keys and of what an archive says it was built from.
 pub const ENCODER_VERSION: &str =
-    "3 webp-0.3.1 fast_image_resize-6.1 moxcms-0.8 zune-jpeg-0.5 heic-decoder-0.1.1";
+    "4 webp-0.3.1 fast_image_resize-6.1 moxcms-0.8 zune-jpeg-0.5 heic-decoder-0.1.1";
 
 /// Says how pictures are to be treated.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +120,7 @@ fn render_scaled(source: &[u8], header: &Header, settings: &Settings) -> Result<
         Some(_) => None,
     };
 
-    let large = match passable.filter(|passable| holds(LARGE, passable)) {
+    let large = match passable {
         Some(encoded) => Step { encoded, raster: converted.raster },
         None => first_step(converted.raster, header.facts.orientation)?,
     };
@@ -231,32 +231,30 @@ fn passable(
     // What cannot be written anew is not in order, even if it is to be passed on as it is.
     let rebuilt = container::rebuild(header.format, source, Purpose::Rendition)?;
     let bytes = if settings.keep_metadata { source } else { &rebuilt };
+    if bytes.len() > LARGE.bytes || !LARGE.hold_size(header.width, header.height) {
+        return Ok(None);
+    }
     // In a broken file a decoder may find other parts than are kept here; what is left is then no picture. A JPEG was
     // decoded from these very bytes.
     let seen = bytes == source || header.format == MediaType::Jpeg;
     if !seen && verify(bytes, header.format, header.width, header.height, settings).is_err() {
         return Ok(None);
     }
-    Ok(Some(as_encoded(bytes, header)))
+    Ok(Some(as_encoded(Bytes::copy_from_slice(bytes), header)))
 }
 
 fn original(source: &[u8], header: &Header, settings: &Settings) -> Result<Encoded, Problem> {
     if settings.keep_metadata {
-        return Ok(as_encoded(source, header));
+        return Ok(as_encoded(Bytes::copy_from_slice(source), header));
     }
     let bytes = container::rebuild(header.format, source, Purpose::Original)?;
     let again = self::header(&bytes, settings)?;
     if (again.format, again.width, again.height) != (header.format, header.width, header.height) {
         return Err(Problem::undecodable(header.format, "its parts do not fit together"));
     }
-    Ok(as_encoded(&bytes, header))
+    Ok(as_encoded(bytes.into(), header))
 }
 
-fn as_encoded(bytes: &[u8], header: &Header) -> Encoded {
-    Encoded {
-        bytes: Bytes::copy_from_slice(bytes),
-        media_type: header.format,
-        width: header.width,
-        height: header.height,
-    }
+fn as_encoded(bytes: Bytes, header: &Header) -> Encoded {
+    Encoded { bytes, media_type: header.format, width: header.width, height: header.height }
 }

@@ -1,12 +1,14 @@
 //! Work spread over threads, results in order, memory bounded.
 //!
-//! Two bounds hold at once: no job starts more than a window ahead of the result consumed last, and what jobs hold
-//! while decoding stays within a budget of bytes.
+//! Three bounds hold at once: no job starts more than a window ahead of the result consumed last, what jobs hold until
+//! they are consumed stays within a number of bytes, and what they hold while decoding within a budget.
 
+use std::collections::{BTreeMap, VecDeque};
+use std::iter::{Fuse, Peekable};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
-use std::{collections::BTreeMap, thread};
+use std::thread;
 
 /// Runs `work` on every job, on several threads, and hands the results to `consume` in the order of the jobs.
 ///
@@ -17,17 +19,46 @@ pub fn run_ordered<Jobs, Work, Consume, Job, Outcome>(
     window: NonZeroUsize,
     jobs: Jobs,
     work: Work,
-    mut consume: Consume,
+    consume: Consume,
 ) where
     Jobs: Iterator<Item = Job> + Send,
     Work: Fn(Job) -> Outcome + Sync,
     Consume: FnMut(Outcome) -> ControlFlow<()>,
+    Job: Send,
+    Outcome: Send,
+{
+    run_weighed(threads, window, 0, jobs.map(|job| (job, 0)), work, consume);
+}
+
+/// As [`run_ordered`], of jobs with the bytes that each holds until its result is consumed: all that are under way or
+/// waiting hold no more than `most_bytes`. What is larger runs while nothing else holds any.
+///
+/// Jobs get their bytes in their order, so that the one all others wait for always has its own.
+pub fn run_weighed<Jobs, Work, Consume, Job, Outcome>(
+    threads: NonZeroUsize,
+    window: NonZeroUsize,
+    most_bytes: u64,
+    jobs: Jobs,
+    work: Work,
+    mut consume: Consume,
+) where
+    Jobs: Iterator<Item = (Job, u64)> + Send,
+    Work: Fn(Job) -> Outcome + Sync,
+    Consume: FnMut(Outcome) -> ControlFlow<()>,
+    Job: Send,
     Outcome: Send,
 {
     let queue = Queue {
-        state: Mutex::new(QueueState { jobs: jobs.fuse(), drawn: 0, consumed: 0, stopped: false }),
+        state: Mutex::new(QueueState {
+            jobs: jobs.fuse().peekable(),
+            drawn: 0,
+            held: VecDeque::new(),
+            held_bytes: 0,
+            stopped: false,
+        }),
         changed: Condvar::new(),
         window: window.get(),
+        most_bytes,
     };
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
@@ -55,7 +86,7 @@ pub fn run_ordered<Jobs, Work, Consume, Job, Outcome>(
                     return;
                 }
                 next += 1;
-                queue.consumed(next);
+                queue.consumed();
             }
         }
     });
@@ -65,33 +96,48 @@ struct Queue<Jobs: Iterator> {
     state: Mutex<QueueState<Jobs>>,
     changed: Condvar,
     window: usize,
+    most_bytes: u64,
 }
 
 struct QueueState<Jobs: Iterator> {
-    jobs: std::iter::Fuse<Jobs>,
+    jobs: Peekable<Fuse<Jobs>>,
     drawn: usize,
-    consumed: usize,
+    /// The bytes of each job that is drawn and not yet consumed.
+    held: VecDeque<u64>,
+    held_bytes: u64,
     stopped: bool,
 }
 
-impl<Jobs: Iterator> Queue<Jobs> {
-    /// Returns the next job and its position, once it is inside the window; `None` when all are drawn.
-    fn draw(&self) -> Option<(usize, Jobs::Item)> {
+impl<Jobs: Iterator<Item = (Job, u64)>, Job> Queue<Jobs> {
+    /// Returns the next job and its position, once there is room for it; `None` when all are drawn.
+    fn draw(&self) -> Option<(usize, Job)> {
         let mut state = lock(&self.state);
-        while !state.stopped && state.drawn >= state.consumed + self.window {
+        loop {
+            if state.stopped {
+                return None;
+            }
+            if state.held.len() < self.window {
+                let bytes = state.jobs.peek()?.1;
+                if state.held_bytes == 0 || state.held_bytes.saturating_add(bytes) <= self.most_bytes {
+                    break;
+                }
+            }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        if state.stopped {
-            return None;
-        }
-        let job = state.jobs.next()?;
-        let position = state.drawn;
+        let (job, bytes) = state.jobs.next()?;
+        state.held.push_back(bytes);
+        state.held_bytes = state.held_bytes.saturating_add(bytes);
         state.drawn += 1;
-        Some((position, job))
+        Some((state.drawn - 1, job))
     }
+}
 
-    fn consumed(&self, count: usize) {
-        lock(&self.state).consumed = count;
+impl<Jobs: Iterator> Queue<Jobs> {
+    fn consumed(&self) {
+        let mut state = lock(&self.state);
+        let bytes = state.held.pop_front().unwrap_or(0);
+        state.held_bytes = state.held_bytes.saturating_sub(bytes);
+        drop(state);
         self.changed.notify_all();
     }
 }
@@ -191,6 +237,35 @@ mod tests {
             },
         );
         assert!(seen.into_iter().eq(0..500));
+    }
+
+    #[test]
+    fn jobs_never_hold_more_bytes_than_allowed_and_the_oversized_run_alone() {
+        let (held, most, alone) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        let bytes_of = |job: usize| if job.is_multiple_of(10) { 1_000 } else { 30 };
+        run_weighed(
+            count(8),
+            count(64),
+            100,
+            (0..200_usize).map(|job| (job, bytes_of(job) as u64)),
+            |job| {
+                let now = held.fetch_add(bytes_of(job), Ordering::SeqCst) + bytes_of(job);
+                if now >= 1_000 {
+                    alone.fetch_add(1, Ordering::SeqCst);
+                    assert_eq!(now, 1_000, "job {job} is not alone");
+                } else {
+                    most.fetch_max(now, Ordering::SeqCst);
+                }
+                thread::yield_now();
+                job
+            },
+            |job| {
+                held.fetch_sub(bytes_of(job), Ordering::SeqCst);
+                ControlFlow::Continue(())
+            },
+        );
+        assert!(most.load(Ordering::SeqCst) <= 100, "{most:?}");
+        assert_eq!(alone.load(Ordering::SeqCst), 20);
     }
 
     #[test]

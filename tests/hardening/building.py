@@ -38,54 +38,82 @@ def run(*arguments, **options):
     return subprocess.run([INDEXER, *map(str, arguments)], capture_output=True, text=True, **options)
 
 
-def swapping(path, outside, done):
-    """Exchanges a file for a link to one outside, and back, until `done`; returns the thread."""
-    inside = path.read_bytes()
-    new = path.with_name(".new")
-
+def swapping(path, swap_once, done):
+    """Exchanges a path for a link to one outside, and back, until `done`; returns the thread."""
     chance = random.Random(1)
 
     def swap():
         # Neither too fast for a build to succeed nor so slow that it is never met.
         while not done.wait(chance.uniform(0, 0.02)):
-            new.symlink_to(outside)
-            new.rename(path)
-            time.sleep(chance.uniform(0, 0.005))
-            new.write_bytes(inside)
-            new.rename(path)
+            swap_once(path, lambda: time.sleep(chance.uniform(0, 0.005)))
 
     thread = threading.Thread(target=swap)
     thread.start()
     return thread
 
 
-def race(folder, is_text):
-    """Builds again and again while a file is exchanged; returns in how many archives what lies outside is found."""
+def file_swap(outside, inside):
+    def swap(path, wait):
+        new = path.with_name(".new")
+        new.symlink_to(outside)
+        new.rename(path)
+        wait()
+        new.write_bytes(inside)
+        new.rename(path)
+
+    return swap
+
+
+def folder_swap(outside):
+    def swap(path, wait):
+        aside = path.parent.parent.parent / "aside"
+        path.rename(aside)
+        path.symlink_to(outside, target_is_directory=True)
+        wait()
+        path.unlink()
+        aside.rename(path)
+
+    return swap
+
+
+def race(folder, kind):
+    """Builds again and again while a file, or the folder it lies in, is exchanged; returns in how many archives what lies
+    outside is found."""
     folder = pathlib.Path(folder)
-    place = entry(folder / "c", 1)
-    path = place / "TextData1.json"
-    outside = folder / "outside"
-    if is_text:
-        outside.write_text(path.read_text().replace("うちのうた", CANARY))
-    else:
-        path = place / "Picture1.png"
-        path.write_bytes(PICTURE)
-        outside.write_bytes(OUTSIDE_PICTURE)
     archive = folder / "a.wakashu"
+    options = ["-o", archive, "--no-cache", "--no-progress", "-q", "--keep-going"]
+    place = entry(folder / "c", 1)
+    # What lies outside is an entry of its own.
+    outside = entry(folder / "outside", 1, poem=CANARY)
+    (place / "Picture1.png").write_bytes(PICTURE)
+    (outside / "Picture1.png").write_bytes(OUTSIDE_PICTURE)
+
+    def is_outside():
+        shown = run("show", archive, "--round", "第1回", "--rank", "1", "--json").stdout
+        by_picture = bool(re.search(r'"width(_px)?": 1\b', shown))
+        by_text = CANARY.encode() in archive.read_bytes()
+        return {"text": by_text, "picture": by_picture, "folder": by_text or by_picture}[kind]
+
+    # What is looked for is found where it is: in an archive of what lies outside, and not in one of the rest.
+    for root, expected in ((folder / "c", False), (folder / "outside", True)):
+        run("build", root, *options)
+        if not archive.exists() or is_outside() != expected:
+            return f"the archive of `{root.name}` is not recognised", False
+        archive.unlink()
+
+    path = {"text": place / "TextData1.json", "picture": place / "Picture1.png", "folder": place}[kind]
+    target = outside if kind == "folder" else outside / path.name
+    swap = folder_swap(target) if kind == "folder" else file_swap(target, path.read_bytes())
     brought_in = built = 0
     done = threading.Event()
-    thread = swapping(path, outside, done)
+    thread = swapping(path, swap, done)
     try:
         for _ in range(BUILDS):
-            run("build", folder / "c", "-o", archive, "--no-cache", "--no-progress", "-q", "--keep-going")
+            run("build", folder / "c", *options)
             if not archive.exists():
                 continue
             built += 1
-            if is_text:
-                brought_in += CANARY.encode() in archive.read_bytes()
-            else:
-                shown = run("show", archive, "第1回/1", "--json").stdout
-                brought_in += bool(re.search(r'"width(_px)?": 1\b', shown))
+            brought_in += is_outside()
             archive.unlink()
     finally:
         done.set()
@@ -232,8 +260,9 @@ def restless(folder):
 
 ATTACKS = [
     ("9", "rounds whose titles differ by marks without width", "accepted", titles),
-    ("11", "a text that is swapped for a link", "in 44 of 120 archives", lambda folder: race(folder, True)),
-    ("11", "a picture that is swapped for a link", "in 47 of 120 archives", lambda folder: race(folder, False)),
+    ("11", "a text that is swapped for a link", "in 44 of 120 archives", lambda folder: race(folder, "text")),
+    ("11", "a picture that is swapped for a link", "in 47 of 120 archives", lambda folder: race(folder, "picture")),
+    ("11", "the folder of an entry that is swapped for a link", "", lambda folder: race(folder, "folder")),
     ("17", "debug output in messages", "`ChunkType { type: PLTE, …`", messages),
     ("17", "what is said of a lossless JPEG", "misleading", lossless),
     ("17", "entries without picture, `-q`", "20 lines for 10 entries", quiet),

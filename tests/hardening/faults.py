@@ -461,30 +461,54 @@ def kill_export_again(place):
     return killed_at_every_step(place, ["export", "v2", "-o", "site", "--no-cache", "--no-progress"], look)
 
 
-def export_full_and_read_only(place):
-    disk = mounted(place, "size=400k")
+def fill(disk, left):
+    """Fills a disk but for so many bytes; returns the file that does it."""
+    filler = disk / "filler"
     try:
-        folder = disk / "site"
-        must(export(place, 1, folder).returncode == 0, "the first export")
-        filler = disk / "filler"
+        with filler.open("wb", buffering=0) as file:
+            while file.write(b"x" * 4096):
+                pass
+    except OSError:
+        pass
+    os.truncate(filler, max(filler.stat().st_size - left, 0))
+    return filler
+
+
+def export_full_and_read_only(place):
+    failed_midway = 0
+    # A disk that is full at the first write, and others at a later one, up to where everything fits.
+    for left in range(0, 400, 8):
+        disk = mounted(place, "size=400k")
         try:
-            with filler.open("wb", buffering=0) as file:
-                while file.write(b"x" * 4096):
-                    pass
-        except OSError:
-            pass
-        done = export(place, 2, folder)
-        must(done.returncode == 2 and "No space left" in done.stderr, f"{done.returncode} {done.stderr}")
-        check_site(folder, 1, 2)
-        filler.unlink()
-        must(export(place, 2, folder).returncode == 0 and check_site(folder, 2) == {"第2版"}, "the next export")
-        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
-        done = export(place, 3, folder)
-        must(done.returncode == 2 and "Read-only file system" in done.stderr, f"{done.returncode} {done.stderr}")
-        must(check_site(folder, 2) == {"第2版"}, "what was there")
-    finally:
-        subprocess.run(["umount", "-l", disk], check=True)
-    return "a disk of 400 KiB, then read-only"
+            folder = disk / "site"
+            must(export(place, 1, folder).returncode == 0, "the first export")
+            before = used(folder)
+            filler = fill(disk, left * 1024)
+            done = export(place, 2, folder)
+            if done.returncode == 0:
+                must(check_site(folder, 2) == {"第2版"}, "an export that fits")
+            else:
+                must(done.returncode == 2 and "No space left" in done.stderr, f"{done.returncode} {done.stderr}")
+                check_site(folder, 1, 2)
+                failed_midway += used(folder) != before
+            filler.unlink()
+            must(export(place, 2, folder).returncode == 0 and check_site(folder, 2) == {"第2版"}, "the next export")
+            if done.returncode == 0:
+                must(left > 0 and failed_midway > 0, "no run failed in the middle")
+                subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+                done = export(place, 3, folder)
+                must(done.returncode == 2 and "Read-only file system" in done.stderr, f"{done.returncode} {done.stderr}")
+                must(check_site(folder, 2) == {"第2版"}, "what was there")
+                return f"400 KiB, {left // 8} times full, {failed_midway} of them in the middle; then read-only"
+        finally:
+            subprocess.run(["umount", "-l", disk], check=True)
+    raise Failed("no export fitted")
+
+
+def used(folder):
+    """What is in a folder: names, lengths and times."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {(path, path.stat().st_size, path.stat().st_mtime_ns) for path in files}
 
 
 SCENES = [

@@ -104,34 +104,101 @@ def box(tag, body):
     return struct.pack(">I4s", len(body) + 8, tag) + body
 
 
-def heif_grid(tile_side, tiles, output):
-    """A grid whose tiles are all the same bytes."""
-    tile = heif((tile_side, tile_side))
-    configuration = tile[tile.index(b"hvcC") - 4 :]
-    configuration = configuration[: struct.unpack(">I", configuration[:4])[0]]
-    data = tile[tile.index(b"mdat") + 4 :]
-    count = tiles[0] * tiles[1]
-    size = lambda width, height: box(b"ispe", struct.pack(">III", 0, width, height))
-    properties = box(b"ipco", configuration + size(tile_side, tile_side) + size(*output))
-    links = b"".join(struct.pack(">IBBB", item, 2, 0x81, 2) for item in range(2, count + 2))
-    links = box(b"ipma", struct.pack(">II", 1 << 24, count + 1) + struct.pack(">IBB", 1, 1, 3) + links)
-    kinds = [(1, b"grid")] + [(item, b"hvc1") for item in range(2, count + 2)]
-    kinds = b"".join(box(b"infe", struct.pack(">IIH4sB", 3 << 24, item, 0, kind, 0)) for item, kind in kinds)
-    grid = struct.pack(">BBBBII", 0, 1, tiles[1] - 1, tiles[0] - 1, *output)
-    refers = box(b"dimg", struct.pack(">IH", 1, count) + b"".join(struct.pack(">I", item) for item in range(2, count + 2)))
+def heif_file(kinds, places, properties, links, refers, data):
+    """A file of items: their kinds, where their bytes lie, their properties and references; the first is shown."""
+    kinds = b"".join(box(b"infe", struct.pack(">IIH4sB", 3 << 24, item, 0, kind, 0)) for item, kind in enumerate(kinds, 1))
+    count = kinds.count(b"infe")
 
     def meta(start):
-        places = struct.pack(">IHHHII", 1, 0, 0, 1, start, len(grid))
-        for item in range(2, count + 2):
-            places += struct.pack(">IHHHII", item, 0, 0, 1, start + len(grid), len(data))
         return box(b"meta", bytes(4) + box(b"hdlr", bytes(8) + b"pict" + bytes(13)) + box(b"pitm", struct.pack(">II", 1 << 24, 1))
-                   + box(b"iloc", struct.pack(">IBBI", 2 << 24, 0x44, 0, count + 1) + places)
-                   + box(b"iinf", struct.pack(">II", 1 << 24, count + 1) + kinds)
-                   + box(b"iref", struct.pack(">I", 1 << 24) + refers) + box(b"iprp", properties + links))
+                   + box(b"iloc", places(start)) + box(b"iinf", struct.pack(">II", 1 << 24, count) + kinds)
+                   + box(b"iref", struct.pack(">I", 1 << 24) + refers)
+                   + box(b"iprp", box(b"ipco", b"".join(properties)) + box(b"ipma", struct.pack(">I", 1 << 24) + links)))
 
     head = box(b"ftyp", b"heic\0\0\0\0mif1heic")
     start = len(head) + len(meta(0)) + 8
-    return head + meta(start) + box(b"mdat", grid + data)
+    return head + meta(start) + box(b"mdat", data)
+
+
+def heif_tile(side):
+    """The configuration of a coded picture, as a box, and its data."""
+    tile = heif((side, side))
+    configuration = tile[tile.index(b"hvcC") - 4 :]
+    return configuration[: struct.unpack(">I", configuration[:4])[0]], tile[tile.index(b"mdat") + 4 :]
+
+
+def size_box(width, height):
+    return box(b"ispe", struct.pack(">III", 0, width, height))
+
+
+def tiles_of(item, parts):
+    return box(b"dimg", struct.pack(">IH", item, len(parts)) + b"".join(struct.pack(">I", part) for part in parts))
+
+
+def heif_grid(tile_side, tiles, output):
+    """A grid whose tiles are all the same bytes."""
+    configuration, data = heif_tile(tile_side)
+    count = tiles[0] * tiles[1]
+    items = range(2, count + 2)
+    links = struct.pack(">IIBB", count + 1, 1, 1, 3) + b"".join(struct.pack(">IBBB", item, 2, 0x81, 2) for item in items)
+    grid = struct.pack(">BBBBII", 0, 1, tiles[1] - 1, tiles[0] - 1, *output)
+
+    def places(start):
+        head = struct.pack(">IBBIIHHHII", 2 << 24, 0x44, 0, count + 1, 1, 0, 0, 1, start, len(grid))
+        return head + b"".join(struct.pack(">IHHHII", item, 0, 0, 1, start + len(grid), len(data)) for item in items)
+
+    properties = [configuration, size_box(tile_side, tile_side), size_box(*output)]
+    return heif_file([b"grid"] + [b"hvc1"] * count, places, properties, links, tiles_of(1, items), grid + data)
+
+
+def heif_sizeless(items, extents):
+    """Items whose extents take no byte of the file; none of them is shown."""
+    configuration, data = heif_tile(64)
+
+    def places(start):
+        head = struct.pack(">IBBH", 0, 0, 0, items)
+        return head + b"".join(struct.pack(">HHH", item, 0, extents) for item in range(1, items + 1))
+
+    return heif_file([b"hvc1"], places, [configuration], struct.pack(">IIBB", 1, 1, 1, 0x81), b"", data)
+
+
+def heif_named_again(tile_side, tiles, padding):
+    """A grid of one tile, named for each of its places, whose configuration is long."""
+    configuration, data = heif_tile(tile_side)
+    unit = struct.pack(">BHH", 0xA2, 1, padding) + b"\x44\x01" + bytes(padding - 2)
+    body = bytearray(configuration[8:] + unit)
+    body[22] += 1
+    output = (tile_side * tiles[0], tile_side * tiles[1])
+    grid = struct.pack(">BBBBII", 0, 1, tiles[1] - 1, tiles[0] - 1, *output)
+
+    def places(start):
+        return (struct.pack(">IBBI", 2 << 24, 0x44, 0, 2) + struct.pack(">IHHHII", 1, 0, 0, 1, start, len(grid))
+                + struct.pack(">IHHHII", 2, 0, 0, 1, start + len(grid), len(data)))
+
+    links = struct.pack(">IIBBIBB", 2, 1, 1, 2, 2, 1, 0x81)
+    refers = tiles_of(1, [2] * (tiles[0] * tiles[1]))
+    return heif_file([b"grid", b"hvc1"], places, [box(b"hvcC", bytes(body)), size_box(*output)], links, refers, grid + data)
+
+
+def heif_read_again(extents):
+    """A grid described by all of the file, again and again."""
+    configuration, data = heif_tile(64)
+
+    def places(start):
+        # As long as everything that stands before the data, which grow with the extents.
+        extent = struct.pack(">II", 0, max(start, 8))
+        return struct.pack(">IBBHHHH", 0, 0x44, 0, 1, 1, 0, extents) + extent * extents
+
+    return heif_file([b"grid"], places, [configuration], struct.pack(">IIBB", 1, 1, 1, 0x81), b"", data)
+
+
+def noise(side):
+    """A PNG that cannot be compressed: four bytes of the file for each pixel."""
+    rows = numpy.random.default_rng(1).integers(0, 256, (side, 1 + 4 * side), numpy.uint8)
+    rows[:, 0] = 0
+    header = struct.pack(">IIBBBBB", side, side, 8, 6, 0, 0, 0)
+    data = zlib.compress(rows.tobytes(), 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
 
 
 def cut(jpeg):
@@ -164,6 +231,9 @@ def bombs():
         "jpeg square, progressive, half of it.jpg": cut(progressive),
         "heic grid, equal tiles.heic": heif_grid(64, (110, 110), (7040, 7040)),
         "heic grid, too many tiles.heic": heif_grid(64, (250, 250), (64, 64)),
+        "heic, extents that take no bytes.heic": heif_sizeless(1_000, 65_535),
+        "heic grid, one tile named again and again.heic": heif_named_again(64, (255, 255), 60_000),
+        "heic grid, described by all of the file.heic": heif_read_again(30_000),
         "heic 5,600 x 5,600.heic": heif((5_600, 5_600)),
         "heic 5,600 x 5,600, 4:4:4.heic": heif((5_600, 5_600), chroma=444),
         "heic 4,600 x 4,600, 4:4:4.heic": heif((4_600, 4_600), chroma=444),
@@ -175,14 +245,18 @@ def bombs():
 def main():
     made = bombs()
     worst = 0
-    rows = [({name: data}, name, len(data)) for name, data in made.items()]
+    rows = [({name: data}, name, len(data), []) for name, data in made.items()]
     together = {f"{copy} {name}": data for copy in range(2) for name, data in made.items()}
-    rows.append((together, "all of them, twice", sum(map(len, together.values()))))
+    rows.append((together, "all of them, twice", sum(map(len, together.values())), []))
+    # What is large as a file is held while it is read, written anew, and until its turn to be stored comes.
+    large = noise(6_700)
+    copies = {f"{copy} large.png": large for copy in range(6)}
+    rows.append((copies, "six files of 180 MB, their originals, four threads", 6 * len(large), ["--originals", "--threads", "4"]))
     print(f"{'picture':<46} {'file':>10} {'peak MiB':>9} {'s':>6}  outcome")
-    for pictures, name, length in rows:
+    for pictures, name, length, options in rows:
         with tempfile.TemporaryDirectory() as directory:
             collection.write(f"{directory}/c", pictures)
-            code, said, peak, seconds = collection.build(f"{directory}/c")
+            code, said, peak, seconds = collection.build(f"{directory}/c", *options)
         worst = max(worst, peak)
         problems = [line for line in said.splitlines() if line.startswith(("error:", "warning:"))]
         outcome = problems[0].split(": ", 2)[-1] if len(pictures) == 1 and problems else f"{len(problems)} problems"

@@ -17,7 +17,7 @@ import pillow_heif
 from PIL import Image, ImageCms, ImageOps
 
 import collection
-from table import row
+from table import row, skipped
 
 pillow_heif.register_heif_opener()
 Image.MAX_IMAGE_PIXELS = None
@@ -106,7 +106,7 @@ def complaint(path):
 
 def strict(files, directory):
     """Sound, damaged and made-up files: what is served of them is opened by readers that forgive nothing."""
-    looked_at = served = 0
+    looked_at = served = kept_with_warning = 0
     bad = []
     changed = pathlib.Path(directory) / "changed"
     chance = random.Random(7)
@@ -125,8 +125,9 @@ def strict(files, directory):
             changed.write_bytes(version)
             said, _, files_of_it = convert(changed, directory)
             for file in files_of_it:
-                # Originals of damaged files are kept as they are, with the warning.
-                if file.stem == "original" and said != "sound":
+                # The original of a damaged JPEG is kept with a warning, and djpeg says the same of it; no other is excused.
+                if file.stem == "original" and file.suffix == ".jpeg" and "is damaged" in said:
+                    kept_with_warning += 1
                     continue
                 served += 1
                 found = complaint(file)
@@ -134,7 +135,7 @@ def strict(files, directory):
                     bad.append(f"{path.name}, {file.name}: {found}")
     for line in bad[:20]:
         print(f"  {line}")
-    now = f"{len(bad)} of {served} files made of {looked_at} sources"
+    now = f"{len(bad)} of {served} files made of {looked_at} sources; {kept_with_warning} originals kept with a warning"
     return row("16", "served, and refused by djpeg or Pillow", "3 JPEG, 5 PNG", now, not bad and served > 0)
 
 
@@ -145,6 +146,9 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         failed = heic([path for path in fixtures + given if path.suffix == ".heic"], directory)
         failed += strict(fixtures + given + corpus, directory)
+    if not given:
+        failed += skipped("15", "HEIC files of phones", "", "WAKASHU_PICTURES names no pictures")
+        failed += skipped("16", "real pictures, served and refused", "", "WAKASHU_PICTURES names no pictures")
     return failed > 0
 
 

@@ -13,10 +13,10 @@ use wakashu_archive::{ContentHash, PreparedEntry, RoundDraft, Sizes, WriteError,
 
 use super::Status;
 use crate::cli::{BuildArguments, PictureArguments};
-use crate::entry::{Depth, EntryReader, Loaded};
+use crate::entry::{Depth, EntryReader, Loaded, MAX_FILE_BYTES_AT_A_TIME};
 use crate::output::{Output, OutputError};
 use crate::picture::{self, Cache, Origin, Settings};
-use crate::pipeline::{Budget, run_ordered};
+use crate::pipeline::{Budget, run_weighed};
 use crate::problem::{self, Problem, Tally, printable_path};
 use crate::report::{self, Report};
 use crate::walk::{self, Collection, WalkError};
@@ -30,7 +30,8 @@ use built_from::BuiltFrom;
 
 /// Entries that may be read ahead of the one being written, for each thread.
 const WINDOW_PER_THREAD: usize = 8;
-/// The most of them, however many threads there are: each may hold a megabyte of renditions.
+/// The most of them, however many threads there are: each may hold a megabyte of renditions. Originals are counted in
+/// bytes, with the files they are made of.
 const MAX_WINDOW: usize = 64;
 
 /// Bytes collected before they go to the file.
@@ -220,12 +221,14 @@ pub fn build(request: &BuildRequest, report: &Report) -> Result<BuildOutcome, Bu
     let rounds = collection.rounds.iter().enumerate();
     let jobs =
         rounds.flat_map(|(position, round)| round.entries.iter().map(move |plan| (position, round, plan)));
+    let jobs = jobs.map(|job @ (_, round, plan)| (job, reader.file_bytes(round, plan)));
     let window = NonZeroUsize::new(request.threads.get().saturating_mul(WINDOW_PER_THREAD).min(MAX_WINDOW));
     let window = window.unwrap_or(NonZeroUsize::MIN);
     let mut failure = None;
-    run_ordered(
+    run_weighed(
         request.threads,
         window,
+        MAX_FILE_BYTES_AT_A_TIME,
         jobs,
         |(position, round, plan)| (position, plan.path(round), Prepared::from(reader.load(round, plan))),
         |(position, path, prepared)| {

@@ -84,6 +84,11 @@ pub(crate) fn rebuild(format: MediaType, bytes: &[u8], purpose: Purpose) -> Resu
     }
 }
 
+/// The most pieces of a file. They are listed before the budget is asked, and take more than an empty one takes of the file.
+pub(crate) const MAX_PIECES: usize = 1 << 20;
+/// What is said of a file that has more.
+pub(crate) const TOO_MANY_PIECES: &str = "it has more than a million parts";
+
 /// One contiguous piece of a file with the tag that says what it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece<Tag> {

@@ -21,6 +21,8 @@ pub struct Header {
     pub(crate) facts: Facts,
 }
 
+/// What reading a header may take at most: lists of a file's parts.
+pub const HEADER_BYTES: u64 = 64 << 20;
 /// Renditions, their pixels and the encoder's state, for the largest there are, and a band of linear light.
 const FIXED_BYTES: u64 = 32 << 20;
 /// What a pixel may take while it is decoded and converted; the samples of common pictures take half of it.

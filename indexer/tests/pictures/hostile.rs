@@ -40,7 +40,7 @@ fn drawing(width: u32, height: u32) -> RgbImage {
     })
 }
 
-/// Fails if the canary is in anything that would be served; returns whether the picture was passed on.
+/// Fails if the canary is in anything that would be served, or the original shows another picture.
 fn assert_silent(what: &str, source: &[u8]) -> Renditions {
     assert!(contains(source, CANARY), "{what}: there is no canary in the source");
     let rendered = render(source, &originals()).unwrap_or_else(|problem| panic!("{what}: {problem}"));
@@ -130,37 +130,127 @@ fn no_chunk_of_a_png_hides_anything() {
     assert_silent("before the end", &with(&source, end, &png_chunk(b"tEXt", CANARY)));
     assert_silent("behind the end", &with(&source, source.len(), CANARY));
     assert_silent("behind the compressed data", &with(&source, end, &png_chunk(b"IDAT", CANARY)));
+    // Data that are not in one run: readers take the first, and refuse the rest or pass it by.
+    let data = find(&source, b"IDAT") - 4;
+    let note = png_chunk(b"tEXt", b"between\0runs");
+    let second = [&note[..], &png_chunk(b"IDAT", CANARY), &source[data..end]].concat();
+    assert_silent("a second run of data", &with(&source, end, &second));
+    // Behind the picture nothing but an animation's frames is read.
+    assert_silent(
+        "colours behind the picture",
+        &with(&source, end, &png_chunk(b"cHRM", &[CANARY, b"1234567"].concat())),
+    );
+    // An animation of no frames, and frames without an animation.
+    let frame = |number: u8| {
+        let shape = [0, 0, 0, number, 0, 0, 0, 90, 0, 0, 0, 70, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0];
+        let data = [&[0, 0, 0, number + 1][..], CANARY].concat();
+        [png_chunk(b"fcTL", &shape), png_chunk(b"fdAT", &data)].concat()
+    };
+    assert_silent("a frame without an animation", &with(&source, end, &frame(0)));
+    let uncounted = with(&with(&source, end, &frame(0)), HEADER_END, &png_chunk(b"acTL", &[0; 8]));
+    assert_silent("a frame that is not counted", &uncounted);
+    let behind = with(&source, end, &[png_chunk(b"acTL", &[0, 0, 0, 1, 0, 0, 0, 0]), frame(0)].concat());
+    assert_silent("an animation announced behind the picture", &behind);
+    let animated = fixture("png-animated.png");
+    let last = animated.len() - 12;
+    assert_silent(
+        "a second run of a frame's data",
+        &with(&animated, last, &[note, frame(9)[38..].to_vec()].concat()),
+    );
+    // More transparent colours than there are.
+    let header = png_chunk(b"IHDR", &[0, 0, 0, 1, 0, 0, 0, 1, 8, 3, 0, 0, 0]);
+    let pixel = [0x78, 0x01, 0x01, 2, 0, 0xFD, 0xFF, 0, 0, 0, 2, 0, 1];
+    let parts = [
+        b"\x89PNG\r\n\x1a\n".to_vec(),
+        header,
+        png_chunk(b"PLTE", &[9, 8, 7]),
+        png_chunk(b"tRNS", &[&[255], CANARY].concat()),
+        png_chunk(b"IDAT", &pixel),
+        png_chunk(b"IEND", &[]),
+    ];
+    assert_silent("transparency of no colour", &parts.concat());
     let name = [CANARY, b"\0\0no profile"].concat();
     assert_silent("the name of a profile", &with(&source, HEADER_END, &png_chunk(b"iCCP", &name)));
 }
 
+fn webp_chunk(tag: &[u8], body: &[u8]) -> Vec<u8> {
+    let padding = if body.len() % 2 == 1 { &[0][..] } else { &[] };
+    [tag, &u32::try_from(body.len()).unwrap().to_le_bytes(), body, padding].concat()
+}
+
+/// Puts chunks into a WebP at a place, which may be inside a frame of an animation.
+fn webp_with(file: &[u8], place: usize, frame: Option<usize>, chunks: &[u8]) -> Vec<u8> {
+    let mut longer = with(file, place, chunks);
+    for start in frame.into_iter().chain([0]) {
+        let length = u32::from_le_bytes(longer[start + 4..start + 8].try_into().unwrap());
+        let length = length + u32::try_from(chunks.len()).unwrap();
+        longer[start + 4..start + 8].copy_from_slice(&length.to_le_bytes());
+    }
+    longer
+}
+
 #[test]
 fn no_chunk_of_a_webp_hides_anything() {
-    let chunk = |tag: &[u8]| {
-        let body = [CANARY, b"!"].concat();
-        [tag, &u32::try_from(body.len()).unwrap().to_le_bytes(), &body].concat()
-    };
-    for name in ["webp-lossy.webp", "webp-exif-6.webp", "webp-animated.webp", "webp-lossless-alpha.webp"] {
+    let hidden = |tag: &[u8]| webp_chunk(tag, CANARY);
+    // Some are of the kind that is shown, and readers take the first of each.
+    let kinds: [(&str, &[&[u8; 4]]); 5] = [
+        ("webp-lossy.webp", &[b"VP8 ", b"VP8L", b"ALPH", b"ANIM", b"ANMF"]),
+        ("webp-exif-6.webp", &[b"VP8L", b"ALPH", b"ANIM"]),
+        ("webp-animated.webp", &[b"ALPH", b"ANIM"]),
+        ("webp-lossless-alpha.webp", &[b"VP8L", b"ALPH"]),
+        ("webp-lossy-alpha.webp", &[b"VP8 ", b"ALPH", b"ANIM"]),
+    ];
+    for (name, more) in kinds {
         let source = fixture(name);
-        for tag in [b"EXIF", b"XMP ", b"ICCP", b"junk"] {
-            let mut longer = with(&source, source.len(), &chunk(tag));
-            let length = u32::try_from(longer.len() - 8).unwrap();
-            longer[4..8].copy_from_slice(&length.to_le_bytes());
+        for tag in [b"EXIF", b"XMP ", b"ICCP", b"junk"].iter().chain(more) {
+            let longer = webp_with(&source, source.len(), None, &hidden(*tag));
             assert_silent(&format!("{name}: {}", tag.escape_ascii()), &longer);
         }
         assert_silent(&format!("{name}: behind the end"), &with(&source, source.len(), CANARY));
     }
+    // A picture beside the frames, with the size of all of it.
+    let moving = fixture("webp-animated.webp");
+    let canvas = find(&moving, b"VP8X") + 12;
+    let side = |at: usize| (u16::from_le_bytes([moving[at], moving[at + 1]]) + 1).to_le_bytes();
+    let head = [&[0x30, 0, 0, 0x9D, 0x01, 0x2A][..], &side(canvas), &side(canvas + 3)].concat();
+    let beside = webp_chunk(b"VP8 ", &[&head[..], CANARY].concat());
+    assert_silent("a picture beside the frames", &webp_with(&moving, moving.len(), None, &beside));
+    // A frame in a picture that does not move.
+    let still = fixture("webp-lossy-alpha.webp");
+    let picture = webp_chunk(b"VP8 ", &still[find(&still, b"VP8 ") + 8..]);
+    let frame = webp_chunk(b"ANMF", &[&[0; 16], &picture[..], &hidden(b"VP8L")].concat());
+    assert_silent("a frame of no animation", &webp_with(&still, still.len(), None, &frame));
     // Inside a frame of an animation.
     let source = fixture("webp-animated.webp");
     let frame = find(&source, b"ANMF");
     let length = u32::from_le_bytes(source[frame + 4..frame + 8].try_into().unwrap());
-    let hidden = chunk(b"junk");
-    let mut longer = with(&source, frame + 8 + length as usize, &hidden);
-    longer[frame + 4..frame + 8]
-        .copy_from_slice(&(length + u32::try_from(hidden.len()).unwrap()).to_le_bytes());
-    let whole = u32::try_from(longer.len() - 8).unwrap();
-    longer[4..8].copy_from_slice(&whole.to_le_bytes());
-    assert_silent("inside a frame", &longer);
+    let end = frame + 8 + length as usize;
+    for tag in [b"junk", b"VP8 ", b"VP8L", b"ALPH"] {
+        let what = format!("inside a frame: {}", tag.escape_ascii());
+        assert_silent(&what, &webp_with(&source, end, Some(frame), &hidden(tag)));
+    }
+}
+
+/// Readers decode the first image; a second one must not tell another size.
+#[test]
+fn the_size_of_the_first_image_counts() {
+    let small = fixture("webp-lossy.webp");
+    let second = webp_chunk(b"VP8 ", &small[find(&small, b"VP8 ") + 8..]);
+    let first = webp_chunk(b"VP8L", &[0x2F, 0xFF, 0xFF, 0xFF, 0x0F, 0, 0, 0]);
+    let source = webp_chunk(b"RIFF", &[&b"WEBP"[..], &first, &second].concat());
+    let problem = header(&source, &Settings::default()).unwrap_err();
+    assert!(matches!(problem, Problem::TooManyPixels { width: 16_384, height: 16_384, .. }), "{problem}");
+}
+
+/// The decoder makes room for what is coded, and compares it with the frame and the canvas only then.
+#[test]
+fn the_size_coded_in_a_frame_counts() {
+    let mut source = fixture("webp-animated.webp");
+    let frame = find(&source, b"ANMF");
+    let coded = find(&source[frame..], b"VP8L") + frame + 9;
+    source[coded..coded + 4].copy_from_slice(&[0xFF, 0xFF, 0xFF, 0x0F]);
+    let problem = header(&source, &Settings::default()).unwrap_err();
+    assert!(matches!(problem, Problem::TooManyPixels { width: 16_384, height: 16_384, .. }), "{problem}");
 }
 
 #[test]
@@ -202,26 +292,157 @@ fn no_box_of_a_heic_hides_anything() {
     }
 }
 
-/// Remarks of the encoder lie inside the coded picture; those of x265 tell how it was called.
+/// A HEIC of one coded picture, and what is put beside it.
+#[derive(Clone, Default)]
+struct Heic {
+    /// The body of `hvcC`.
+    configuration: Vec<u8>,
+    size: (u32, u32),
+    /// The units of the picture.
+    data: Vec<u8>,
+    /// Items that nothing refers to, with their names and data.
+    items: Vec<(&'static [u8; 4], &'static [u8], Vec<u8>)>,
+    /// Boxes among the properties that no item has.
+    properties: Vec<u8>,
+    /// Boxes that describe nothing.
+    children: Vec<u8>,
+    /// Bytes before and behind the data of the items.
+    stray: Vec<u8>,
+}
+
+impl Heic {
+    /// Takes the picture out of a fixture.
+    fn of(name: &str) -> Self {
+        let original = render(&fixture(name), &originals()).unwrap().renditions.original.unwrap();
+        let bytes = &original.bytes[..];
+        let body = |tag: &[u8; 4]| {
+            let start = find(bytes, tag) + 4;
+            let length = u32::from_be_bytes(bytes[start - 8..start - 4].try_into().unwrap());
+            bytes[start..start + length as usize - 8].to_vec()
+        };
+        let size = (original.width, original.height);
+        Self { configuration: body(b"hvcC"), size, data: body(b"mdat"), ..Self::default() }
+    }
+
+    fn written(&self) -> Vec<u8> {
+        let short = |count: usize| u16::try_from(count).unwrap().to_be_bytes();
+        let long = |count: usize| u32::try_from(count).unwrap().to_be_bytes();
+        let shown = [(b"hvc1", &b""[..], self.data.clone())];
+        let items: Vec<_> = shown.iter().chain(&self.items).collect();
+        let head = heif_box(b"ftyp", b"heic\0\0\0\0mif1heic");
+        let meta = |mut start: usize| {
+            let mut info = vec![0, 0, 0, 0];
+            let mut places = vec![0, 0, 0, 0, 0x44, 0];
+            info.extend(short(items.len()));
+            places.extend(short(items.len()));
+            for (position, (kind, name, data)) in items.iter().enumerate() {
+                let id = short(position + 1);
+                let entry = [&[2, 0, 0, 0][..], &id, &[0, 0], &kind[..], name, &[0]].concat();
+                info.extend(heif_box(b"infe", &entry));
+                places.extend([&id[..], &[0, 0, 0, 1], &long(start), &long(data.len())].concat());
+                start += data.len();
+            }
+            let size = [[0; 4], self.size.0.to_be_bytes(), self.size.1.to_be_bytes()].concat();
+            let properties =
+                [heif_box(b"hvcC", &self.configuration), heif_box(b"ispe", &size), self.properties.clone()];
+            let described = [
+                heif_box(b"ipco", &properties.concat()),
+                heif_box(b"ipma", &[0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 2, 0x81, 2]),
+            ];
+            let boxes = [
+                vec![0; 4],
+                heif_box(b"hdlr", b"\0\0\0\0\0\0\0\0pict\0\0\0\0\0\0\0\0\0\0\0\0\0"),
+                heif_box(b"pitm", &[0, 0, 0, 0, 0, 1]),
+                heif_box(b"iinf", &info),
+                heif_box(b"iloc", &places),
+                heif_box(b"iprp", &described.concat()),
+                self.children.clone(),
+            ];
+            heif_box(b"meta", &boxes.concat())
+        };
+        let start = head.len() + meta(0).len() + 8 + self.stray.len();
+        let data: Vec<u8> = items.iter().flat_map(|(.., data)| data.clone()).collect();
+        [head, meta(start), heif_box(b"mdat", &[&self.stray[..], &data, &self.stray].concat())].concat()
+    }
+}
+
+/// Returns a unit of coded data with a canary in it.
+fn hevc_unit(kind: u8, layer: u8, payload: &[u8]) -> Vec<u8> {
+    [&[kind << 1 | layer >> 5, layer << 3 | 1], payload, CANARY].concat()
+}
+
 #[test]
-fn originals_of_heic_keep_no_remarks_of_the_encoder() {
-    let source = fixture("heic-photo.heic");
-    let item = find(&source, b"mdat") + 4;
-    let original = render(&source, &originals()).unwrap().renditions.original.unwrap();
-    let kinds = |bytes: &[u8]| {
-        let mut place = 0;
-        let mut kinds = Vec::new();
-        while let Some(length) = bytes.get(place..place + 4) {
-            let length = u32::from_be_bytes(length.try_into().unwrap()) as usize;
-            kinds.extend(bytes.get(place + 4).map(|first| first >> 1 & 0x3F));
-            place += 4 + length;
-        }
-        kinds
+fn nothing_beside_the_picture_of_a_heic_is_kept() {
+    let plain = Heic::of("heic-photo.heic");
+    assert!(render(&plain.written(), &originals()).unwrap().damage.is_none());
+    let hidden = || heif_box(b"uuid", CANARY);
+    let item = |kind, name: &'static [u8], data: &[u8]| Heic {
+        items: vec![(kind, name, data.to_vec())],
+        ..plain.clone()
     };
-    let remark = [&[0, 0, 0, u8::try_from(CANARY.len() + 2).unwrap(), 39 << 1, 1], CANARY].concat();
-    assert!(kinds(&[&remark[..], &source[item..]].concat()).contains(&39));
-    let kept = kinds(&original.bytes[find(&original.bytes, b"mdat") + 4..]);
-    assert!(!kept.is_empty() && kept.iter().all(|kind| *kind <= 34), "{kept:?}");
+    let cases = [
+        ("bytes of no item", Heic { stray: CANARY.to_vec(), ..plain.clone() }),
+        ("EXIF", item(b"Exif", b"", CANARY)),
+        ("XMP", item(b"mime", b"", CANARY)),
+        ("another picture", item(b"hvc1", b"", CANARY)),
+        ("the name of an item", item(b"hvc1", CANARY, b"")),
+        ("a property of nothing", Heic { properties: hidden(), ..plain.clone() }),
+        ("a box of `meta`", Heic { children: heif_box(b"udta", &hidden()), ..plain.clone() }),
+        ("data in `meta`", Heic { children: heif_box(b"idat", CANARY), ..plain.clone() }),
+        (
+            "behind the parameter sets",
+            Heic { configuration: [&plain.configuration, CANARY].concat(), ..plain.clone() },
+        ),
+    ];
+    for (what, file) in cases {
+        assert_silent(what, &file.written());
+    }
+}
+
+/// Remarks of the encoder lie inside the coded picture, and those of x265 tell how it was called; what is of a reserved
+/// kind or of another layer is passed by.
+#[test]
+fn no_unit_of_a_coded_picture_hides_anything() {
+    let plain = Heic::of("heic-photo.heic");
+    let kinds = (10..=15).chain(22..=63).map(|kind| (kind, 0));
+    for (kind, layer) in kinds.chain([(1, 1), (19, 1), (20, 63), (33, 1), (39, 1)]) {
+        // Numbered 5, where it has a number.
+        let unit = hevc_unit(kind, layer, &[0b0011_0000]);
+        let unit = [&u32::try_from(unit.len()).unwrap().to_be_bytes()[..], &unit].concat();
+        for place in [0, plain.data.len()] {
+            let file = Heic { data: with(&plain.data, place, &unit), ..plain.clone() };
+            assert_silent(&format!("unit {kind} of layer {layer} at {place}"), &file.written());
+        }
+    }
+}
+
+#[test]
+fn no_parameter_set_that_is_not_used_hides_anything() {
+    let plain = Heic::of("heic-photo.heic");
+    // Kinds as they are listed, and as the unit itself says; sets of a number that nothing refers to, and of one there is.
+    let cases = [
+        (32, 32, 0, 0b0011_0000),
+        (33, 33, 0, 0b0011_0000),
+        (34, 34, 0, 0b0011_0000),
+        (32, 32, 0, 0),
+        (33, 33, 0, 0b1000_0000),
+        (34, 34, 0, 0b1000_0000),
+        (33, 33, 1, 0b1000_0000),
+        (34, 34, 1, 0b0011_0000),
+        (33, 39, 0, 0),
+        (39, 39, 0, 0),
+        (39, 33, 0, 0),
+    ];
+    for (listed, kind, layer, payload) in cases {
+        let unit = hevc_unit(kind, layer, &[payload]);
+        let mut configuration = plain.configuration.clone();
+        configuration[22] += 1;
+        configuration.extend([listed, 0, 1]);
+        configuration.extend(u16::try_from(unit.len()).unwrap().to_be_bytes());
+        configuration.extend(unit);
+        let file = Heic { configuration, ..plain.clone() };
+        assert_silent(&format!("unit {kind} of layer {layer} listed as {listed}"), &file.written());
+    }
 }
 
 /// Returns a JPEG with a restart marker after every row of units, and where its data begin.
@@ -365,6 +586,28 @@ fn no_side_is_longer_than_scaling_can_bear() {
         assert!(matches!(problem, Problem::TooLong { .. }), "{width} x {height}: {problem}");
     }
     assert!(header(&png_claiming(65_535, 1, 8), &settings).is_ok());
+}
+
+/// Empty parts take a few bytes of the file and many of its list, before the budget is asked.
+#[test]
+fn no_file_has_more_parts_than_can_be_listed() {
+    const TOO_MANY: usize = (1 << 20) + 1;
+    let note = png_chunk(b"tEXt", b"");
+    let png = png_of(drawing(9, 7));
+    let jpeg = fixture("jpeg-420.jpg");
+    let gif = fixture("gif-palette.gif");
+    let webp = webp_chunk(b"RIFF", &[&b"WEBP"[..], &webp_chunk(b"junk", b"").repeat(TOO_MANY)].concat());
+    let crowded = [
+        with(&png, 33, &note.repeat(TOO_MANY)),
+        with(&jpeg, 2, &[0xFF, 0x01].repeat(TOO_MANY)),
+        with(&gif, gif.len() - 1, &[0x21, 0xFE, 0].repeat(TOO_MANY)),
+        webp,
+    ];
+    for file in crowded {
+        let problem = header(&file, &Settings::default()).unwrap_err().to_string();
+        assert!(problem.contains("more than a million parts"), "{problem}");
+    }
+    assert!(header(&with(&png, 33, &note.repeat(10_000)), &Settings::default()).is_ok());
 }
 
 #[test]

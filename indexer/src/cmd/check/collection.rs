@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::{CheckOutcome, CheckRequest, Checked, Kind, outcome};
-use crate::entry::{Depth, EntryReader};
+use crate::entry::{Depth, EntryReader, MAX_FILE_BYTES_AT_A_TIME};
 use crate::picture;
-use crate::pipeline::{Budget, run_ordered};
+use crate::pipeline::{Budget, run_weighed};
 use crate::problem;
 use crate::report::Report;
 use crate::walk::{self, WalkError};
@@ -38,9 +38,11 @@ pub(super) fn check(
     };
     let mut progress = report.progress("entries", collection.entry_count());
     let jobs = collection.rounds.iter().flat_map(|round| round.entries.iter().map(move |plan| (round, plan)));
-    run_ordered(
+    let jobs = jobs.map(|job @ (round, plan)| (job, reader.file_bytes(round, plan)));
+    run_weighed(
         request.threads,
         WINDOW,
+        MAX_FILE_BYTES_AT_A_TIME,
         jobs,
         |(round, plan)| (plan.pictures.len() as u64, reader.load(round, plan)),
         |(pictures, loaded)| {

@@ -2,7 +2,7 @@
 
 use wakashu_archive::MediaType;
 
-use super::{Facts, Piece, Purpose, pixels};
+use super::{Facts, MAX_PIECES, Piece, Purpose, TOO_MANY_PIECES, pixels};
 use crate::picture::orient::Orientation;
 use crate::picture::problem::Problem;
 use crate::picture::reader::Reader;
@@ -52,6 +52,9 @@ fn blocks(bytes: &[u8]) -> Result<Vec<Piece<Block>>, Problem> {
                 return Err(Problem::undecodable(MediaType::Gif, reason));
             }
         };
+        if blocks.len() == MAX_PIECES {
+            return Err(Problem::undecodable(MediaType::Gif, TOO_MANY_PIECES));
+        }
         blocks.push(Piece { tag, span: start..reader.position(), body: body_start..reader.position() });
         if tag == Block::Trailer {
             return Ok(blocks);

@@ -5,6 +5,7 @@
 //! else in the file, and that can be a video, stays behind.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use wakashu_archive::MediaType;
 
@@ -78,10 +79,13 @@ pub(crate) struct CodePoints {
     pub(crate) full_range: bool,
 }
 
-/// One coded picture.
+/// One coded picture. Clones share what is large.
+#[derive(Clone)]
 pub(crate) struct Tile {
-    configuration: Vec<u8>,
-    data: Vec<Range<usize>>,
+    /// Where its decoder configuration lies in the file.
+    configuration: Range<usize>,
+    data: Arc<[Range<usize>]>,
+    data_bytes: u64,
     pub(crate) sequence: Sequence,
 }
 
@@ -174,12 +178,6 @@ impl Picture {
             tiles.iter().chain(&self.reference).map(bytes).sum()
         };
         self.rows().map(row).max().unwrap_or(0)
-    }
-}
-
-impl Tile {
-    fn data_bytes(&self) -> usize {
-        self.data.iter().map(ExactSizeIterator::len).sum()
     }
 }
 

@@ -2,15 +2,19 @@
 //!
 //! The decoder allocates by the size in the coded picture; boxes around it may claim another.
 
-use std::ops::RangeInclusive;
+use std::collections::BTreeSet;
 
 use crate::picture::reader::Reader;
 
-const SPS_NAL_TYPE: u8 = 33;
-/// Video, sequence and picture parameter sets; the types below are coded pictures.
-const PARAMETER_SETS: RangeInclusive<u8> = 32..=34;
+const VPS: u8 = 32;
+const SPS: u8 = 33;
+const PPS: u8 = 34;
 /// What comes before the units of a decoder configuration.
 const HEAD_BYTES: usize = 22;
+/// The most units that a decoder configuration may have; four is common.
+const MAX_UNITS: usize = 1_024;
+/// What is looked at of a sequence parameter set; the size of the picture stands far before.
+const MAX_SEQUENCE_BYTES: usize = 1_024;
 
 /// What a sequence parameter set says about the picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,60 +31,107 @@ pub(crate) struct Sequence {
 
 /// Reads the sequence parameter set of a decoder configuration (`hvcC`).
 pub(crate) fn sequence(configuration: &[u8]) -> Option<Sequence> {
-    let nal = units(configuration)?.into_iter().find(|(kind, _)| *kind == SPS_NAL_TYPE)?.1;
-    read_sequence(nal.get(2..)?)
+    read_sequence(units(configuration)?.into_iter().find(|unit| unit.kind == SPS)?.payload())
 }
 
-/// Lists the units of a decoder configuration with their types.
-fn units(configuration: &[u8]) -> Option<Vec<(u8, &[u8])>> {
+/// A unit of coded data (NAL), its header included.
+#[derive(Clone, Copy)]
+struct Unit<'a> {
+    kind: u8,
+    bytes: &'a [u8],
+}
+
+impl<'a> Unit<'a> {
+    /// Reads the header; `None` if it is of another layer than the picture's own, which decoders pass by.
+    fn read(bytes: &'a [u8]) -> Option<Self> {
+        let [first, second, ..] = *bytes else { return None };
+        let layer = (first & 1) << 5 | second >> 3;
+        (first & 0x80 == 0 && layer == 0).then_some(Self { kind: first >> 1 & 0x3F, bytes })
+    }
+
+    fn payload(self) -> &'a [u8] {
+        self.bytes.get(2..).unwrap_or_default()
+    }
+
+    /// Tells whether it is a part of a coded picture; decoders pass by the kinds between and behind, which are reserved.
+    fn is_slice(self) -> bool {
+        matches!(self.kind, 0..=9 | 16..=21)
+    }
+
+    /// Returns the number of the picture parameter set that a part of a coded picture refers to.
+    fn parameter_set(self) -> Option<u32> {
+        let mut bits = Bits { bytes: self.payload(), position: 0 };
+        // Whether it is the first, and in pictures that refer to no other, whether those before are shown.
+        bits.skip(if self.kind < 16 { 1 } else { 2 })?;
+        bits.exp_golomb()
+    }
+}
+
+/// Lists the parameter sets of a decoder configuration.
+fn units(configuration: &[u8]) -> Option<Vec<Unit<'_>>> {
     let mut reader = Reader::new(configuration);
     reader.take(HEAD_BYTES)?;
     let mut units = Vec::new();
+    let mut left = MAX_UNITS;
     for _ in 0..reader.u8()? {
-        let nal_type = reader.u8()? & 0x3F;
+        let kind = reader.u8()? & 0x3F;
         for _ in 0..reader.u16_be()? {
+            left = left.checked_sub(1)?;
             let length = usize::from(reader.u16_be()?);
-            units.push((nal_type, reader.take(length)?));
+            let unit = Unit::read(reader.take(length)?);
+            units.extend(unit.filter(|unit| unit.kind == kind && (VPS..=PPS).contains(&kind)));
         }
     }
     Some(units)
 }
 
-/// Returns a decoder configuration with its parameter sets and nothing else.
-pub(crate) fn rebuild_configuration(configuration: &[u8]) -> Option<Vec<u8>> {
-    let mut output = configuration.get(..HEAD_BYTES)?.to_owned();
-    let units = units(configuration)?;
-    let kept: Vec<_> = units.iter().filter(|(kind, _)| PARAMETER_SETS.contains(kind)).collect();
-    output.push(u8::try_from(kept.len()).ok()?);
-    for (kind, unit) in kept {
-        output.push(0x80 | kind);
-        output.extend_from_slice(&1_u16.to_be_bytes());
-        output.extend_from_slice(&u16::try_from(unit.len()).ok()?.to_be_bytes());
-        output.extend_from_slice(unit);
-    }
-    Some(output)
-}
-
-/// Returns the units of a coded picture that make the picture; remarks of the encoder and the like are left out.
-pub(crate) fn rebuild_data(configuration: &[u8], data: &[u8]) -> Option<Vec<u8>> {
+/// Returns a decoder configuration and a coded picture with the units that make the picture: the picture's own parts and
+/// the parameter sets they refer to. Remarks of the encoder, other layers, reserved kinds and the like are left out.
+pub(crate) fn rebuild(configuration: &[u8], data: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let length_bytes = usize::from(configuration.get(HEAD_BYTES - 1)? & 3) + 1;
     let mut reader = Reader::new(data);
-    let mut output = Vec::with_capacity(data.len());
+    let mut picture = Vec::with_capacity(data.len());
+    let mut referred = BTreeSet::new();
     while !reader.is_at_end() {
         let start = reader.position();
         let length =
             reader.take(length_bytes)?.iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
         let unit = reader.take(length)?;
-        let kind = unit.first()? >> 1 & 0x3F;
-        if kind < *PARAMETER_SETS.start() || PARAMETER_SETS.contains(&kind) {
-            output.extend_from_slice(data.get(start..reader.position())?);
+        if let Some(unit) = Unit::read(unit).filter(|unit| unit.is_slice()) {
+            referred.insert(unit.parameter_set()?);
+            picture.extend_from_slice(data.get(start..reader.position())?);
         }
     }
-    (!output.is_empty()).then_some(output)
+    if picture.is_empty() {
+        return None;
+    }
+    let mut output = configuration.get(..HEAD_BYTES)?.to_owned();
+    let mut sets = Vec::new();
+    let (mut video, mut sequence) = (true, true);
+    for unit in units(configuration)? {
+        // Of equal numbers the first counts.
+        let is_kept = match unit.kind {
+            VPS => std::mem::take(&mut video),
+            SPS => std::mem::take(&mut sequence),
+            _ => referred.remove(&Bits { bytes: unit.payload(), position: 0 }.exp_golomb()?),
+        };
+        if is_kept {
+            sets.push(unit);
+        }
+    }
+    output.push(u8::try_from(sets.len()).ok()?);
+    for unit in sets {
+        output.push(0x80 | unit.kind);
+        output.extend_from_slice(&1_u16.to_be_bytes());
+        output.extend_from_slice(&u16::try_from(unit.bytes.len()).ok()?.to_be_bytes());
+        output.extend_from_slice(unit.bytes);
+    }
+    Some((output, picture))
 }
 
 /// Reads a sequence parameter set (ITU-T H.265, 7.3.2.2) up to the depth of its samples.
 fn read_sequence(payload: &[u8]) -> Option<Sequence> {
+    let payload = payload.get(..MAX_SEQUENCE_BYTES).unwrap_or(payload);
     let payload = without_emulation_prevention(payload);
     let mut bits = Bits { bytes: &payload, position: 0 };
     bits.skip(4)?;
@@ -192,7 +243,7 @@ mod tests {
     fn broken_configurations_have_no_size() {
         for broken in [&[][..], &[0; 22], &[0; 23], &[0xFF; 64]] {
             assert_eq!(sequence(broken), None);
-            assert_eq!(rebuild_data(broken, broken), None);
+            assert_eq!(rebuild(broken, broken), None);
         }
     }
 }

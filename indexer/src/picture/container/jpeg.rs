@@ -2,7 +2,7 @@
 
 use wakashu_archive::MediaType;
 
-use super::{Facts, Piece, Purpose, pixels};
+use super::{Facts, MAX_PIECES, Piece, Purpose, TOO_MANY_PIECES, pixels};
 use crate::picture::orient::Orientation;
 use crate::picture::problem::Problem;
 use crate::picture::reader::Reader;
@@ -45,6 +45,9 @@ fn segments(bytes: &[u8]) -> Result<Vec<Segment>, Problem> {
             body.start = reader.position();
             reader.take(body_length).ok_or_else(cut_short)?;
             body.end = reader.position();
+        }
+        if segments.len() == MAX_PIECES {
+            return Err(Problem::undecodable(MediaType::Jpeg, TOO_MANY_PIECES));
         }
         segments.push(Segment { tag, span: start..reader.position(), body });
         match tag {

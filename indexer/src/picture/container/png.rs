@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use wakashu_archive::MediaType;
 
-use super::{Cicp, Facts, Piece, Purpose, pixels};
+use super::{Cicp, Facts, MAX_PIECES, Piece, Purpose, TOO_MANY_PIECES, pixels};
 use crate::picture::decode::MAX_PROFILE_BYTES;
 use crate::picture::orient::Orientation;
 use crate::picture::problem::Problem;
@@ -27,6 +27,9 @@ fn chunks(bytes: &[u8]) -> Result<Vec<Chunk>, Problem> {
         let chunk = read_chunk(&mut reader, start)
             .ok_or(Problem::cut_short(MediaType::Png, "the end chunk `IEND` is missing"))?;
         let end = chunk.tag == *b"IEND";
+        if chunks.len() == MAX_PIECES {
+            return Err(Problem::undecodable(MediaType::Png, TOO_MANY_PIECES));
+        }
         chunks.push(chunk);
         if end {
             return Ok(chunks);
@@ -96,17 +99,40 @@ pub(crate) fn rebuild(bytes: &[u8], purpose: Purpose) -> Result<Vec<u8>, Problem
     if !orientation.is_upright() {
         push_chunk(&mut output, *b"eXIf", &exif::orientation_only(orientation));
     }
-    let mut frames = Frames { bytes, shape, sequence: 0 };
+    let original = purpose == Purpose::Original;
+    let mut frames = Frames { bytes, shape, sequence: 0, left: 0, control: None };
     let palette = shape.colours == Colours::Palette;
+    // How many colours the palette has.
+    let mut colours = 0;
     let mut seen = BTreeSet::new();
     let mut rest = chunks.as_slice();
     while let Some((chunk, later)) = rest.split_first() {
+        let run = rest;
         rest = later;
         let body = chunk.body(bytes);
-        let original = purpose == Purpose::Original;
-        let may_repeat = matches!(&chunk.tag, b"IDAT" | b"fcTL" | b"fdAT");
-        if !seen.insert(chunk.tag) && !may_repeat {
-            // Readers take the first.
+        let is_first = seen.insert(chunk.tag);
+        if matches!(&chunk.tag, b"IDAT" | b"fdAT") {
+            let count = 1 + rest.iter().take_while(|next| next.tag == chunk.tag).count();
+            let (run, later) = run.split_at(count);
+            rest = later;
+            // The picture is in one run, and so is each frame; what comes in a second one belongs to nothing.
+            let is_read = match &chunk.tag {
+                b"IDAT" => is_first,
+                _ => frames.control.is_some() && seen.contains(b"IDAT"),
+            };
+            if is_read {
+                frames.data(&mut output, run).ok_or_else(|| broken("its compressed data are broken"))?;
+            }
+            continue;
+        }
+        if chunk.tag == *b"fcTL" {
+            if body.len() == 26 {
+                frames.control(body);
+            }
+            continue;
+        }
+        // Readers take the first, and behind the picture none.
+        if !is_first || seen.contains(b"IDAT") {
             continue;
         }
         match &chunk.tag {
@@ -114,10 +140,14 @@ pub(crate) fn rebuild(bytes: &[u8], purpose: Purpose) -> Result<Vec<u8>, Problem
                 if body.is_empty() || body.len() % 3 != 0 || body.len() > 768 {
                     return Err(broken("its palette is broken"));
                 }
+                colours = body.len() / 3;
                 push_chunk(&mut output, *b"PLTE", body);
             }
             b"tRNS" if body.len() <= 256 && shape.may_be_transparent(body.len()) => {
-                push_chunk(&mut output, *b"tRNS", body);
+                let used = if palette { body.get(..colours).unwrap_or(body) } else { body };
+                if !used.is_empty() {
+                    push_chunk(&mut output, *b"tRNS", used);
+                }
             }
             b"gAMA" | b"cHRM" | b"sRGB" | b"cICP" if original && body.len() == colour_bytes(chunk.tag) => {
                 push_chunk(&mut output, chunk.tag, body);
@@ -127,17 +157,9 @@ pub(crate) fn rebuild(bytes: &[u8], purpose: Purpose) -> Result<Vec<u8>, Problem
                     push_chunk(&mut output, *b"iCCP", &[b"icc\0\0".as_slice(), &stored(&profile)].concat());
                 }
             }
-            b"acTL" if original && body.len() == 8 => push_chunk(&mut output, *b"acTL", body),
-            b"fcTL" if original && body.len() == 26 => frames.control(&mut output, body),
-            b"IDAT" | b"fdAT" => {
-                let count = 1 + rest.iter().take_while(|next| next.tag == chunk.tag).count();
-                let (_, later) = rest.split_at(count - 1);
-                let run = chunks.get(chunks.len() - rest.len() - 1..chunks.len() - later.len());
-                rest = later;
-                if chunk.tag == *b"IDAT" || original {
-                    let run = run.unwrap_or_default();
-                    frames.data(&mut output, run).ok_or_else(|| broken("its compressed data are broken"))?;
-                }
+            b"acTL" if original && body.len() == 8 => {
+                frames.left = Reader::new(body).u32_be().unwrap_or(0);
+                push_chunk(&mut output, *b"acTL", body);
             }
             _ => {}
         }
@@ -245,25 +267,34 @@ struct Frames<'a> {
     /// Of the frame that comes next.
     shape: Shape,
     sequence: u32,
+    /// How many frames the animation still has; none if the picture is still.
+    left: u32,
+    /// Place and timing of the frame whose data come next.
+    control: Option<&'a [u8]>,
 }
 
-impl Frames<'_> {
+impl<'a> Frames<'a> {
     fn number(&mut self) -> [u8; 4] {
         self.sequence += 1;
         (self.sequence - 1).to_be_bytes()
     }
 
-    fn control(&mut self, output: &mut Vec<u8>, body: &[u8]) {
+    /// Takes place and timing of the next frame; they are written with its data.
+    fn control(&mut self, body: &'a [u8]) {
         let mut reader = Reader::new(body.get(4..).unwrap_or_default());
-        if let (Some(width), Some(height)) = (reader.u32_be(), reader.u32_be()) {
+        if let (Some(width), Some(height), 1..) = (reader.u32_be(), reader.u32_be(), self.left) {
             (self.shape.width, self.shape.height) = (width, height);
+            self.control = Some(body);
         }
-        let number = self.number();
-        push_chunk(output, *b"fcTL", &[number.as_slice(), body.get(4..).unwrap_or_default()].concat());
     }
 
     /// Writes the compressed data of one frame; `None` if they do not make its rows.
     fn data(&mut self, output: &mut Vec<u8>, run: &[Chunk]) -> Option<()> {
+        if let Some(control) = self.control.take() {
+            self.left = self.left.saturating_sub(1);
+            let number = self.number();
+            push_chunk(output, *b"fcTL", &[number.as_slice(), control.get(4..)?].concat());
+        }
         let tag = run.first()?.tag;
         // In an animation's chunks a number comes first.
         let skipped = if tag == *b"fdAT" { 4 } else { 0 };
@@ -280,13 +311,25 @@ impl Frames<'_> {
         if narrow {
             data.first_chunk_mut::<2>()?.copy_from_slice(&ZLIB_HEADER);
         }
-        let whole = [data.get(..end)?];
-        let parts = if narrow || end < data.len() { whole.as_slice() } else { &bodies };
-        for part in parts {
-            let number = if skipped > 0 { self.number().to_vec() } else { Vec::new() };
-            push_chunk(output, tag, &[&number, *part].concat());
+        if narrow || end < data.len() {
+            self.push_part(output, tag, data.get(..end)?);
+        } else {
+            // Not needed beside its copy.
+            drop(data);
+            for part in bodies {
+                self.push_part(output, tag, part);
+            }
         }
         Some(())
+    }
+
+    fn push_part(&mut self, output: &mut Vec<u8>, tag: [u8; 4], part: &[u8]) {
+        if tag == *b"fdAT" {
+            let number = self.number();
+            push_chunk(output, tag, &[&number, part].concat());
+        } else {
+            push_chunk(output, tag, part);
+        }
     }
 }
 

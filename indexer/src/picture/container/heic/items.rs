@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use wakashu_archive::MediaType;
 
@@ -11,6 +12,14 @@ use crate::picture::reader::Reader;
 
 pub(super) type BoxPiece = Piece<[u8; 4]>;
 
+/// The most boxes in a row, and the most items, extents, associations or references of a file, each in all.
+///
+/// All of them are read before the budget is asked, some cost the file nothing, and the largest grid with an alpha of its
+/// own has fewer.
+pub(super) const MAX_PARTS: usize = 1 << 17;
+/// What describes a grid.
+const MAX_GRID_BYTES: usize = 12;
+
 /// How items refer to each other: kind, from and to.
 type Reference = ([u8; 4], u32, Vec<u32>);
 
@@ -19,7 +28,7 @@ pub(super) struct Items<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) primary: u32,
     pub(super) kinds: BTreeMap<u32, [u8; 4]>,
-    extents: BTreeMap<u32, Vec<Range<usize>>>,
+    extents: BTreeMap<u32, Arc<[Range<usize>]>>,
     properties: Vec<BoxPiece>,
     associations: BTreeMap<u32, Vec<usize>>,
     pub(super) references: Vec<Reference>,
@@ -82,8 +91,8 @@ impl<'a> Items<'a> {
         indices.iter().filter_map(|index| self.properties.get(index.checked_sub(1)?))
     }
 
-    pub(super) fn property(&self, item: u32, tag: [u8; 4]) -> Option<&'a [u8]> {
-        self.properties(item).find(|piece| piece.tag == tag).map(|piece| piece.body(self.bytes))
+    pub(super) fn property(&self, item: u32, tag: [u8; 4]) -> Option<&BoxPiece> {
+        self.properties(item).find(|piece| piece.tag == tag)
     }
 
     pub(super) fn references(&self, kind: [u8; 4], from: u32) -> Option<&[u32]> {
@@ -91,32 +100,30 @@ impl<'a> Items<'a> {
         found.map(|(.., to)| to.as_slice())
     }
 
-    pub(super) fn extents(&self, item: u32) -> Result<Vec<Range<usize>>, Problem> {
+    pub(super) fn extents(&self, item: u32) -> Result<Arc<[Range<usize>]>, Problem> {
         let extents =
             self.extents.get(&item).ok_or_else(|| undecodable("a part of its picture is missing"))?;
         if extents.iter().any(|extent| extent.end > self.bytes.len()) {
             return Err(cut_short());
         }
-        Ok(extents.clone())
+        Ok(Arc::clone(extents))
     }
 
-    pub(super) fn data(&self, item: u32) -> Result<Vec<u8>, Problem> {
+    /// Returns the bytes that describe a grid, however often the item names the same part of the file.
+    pub(super) fn grid(&self, item: u32) -> Result<Vec<u8>, Problem> {
         let extents = self.extents(item)?;
-        Ok(extents
-            .into_iter()
-            .flat_map(|extent| self.bytes.get(extent).unwrap_or_default())
-            .copied()
-            .collect())
+        let bytes = extents.iter().flat_map(|extent| self.bytes.get(extent.clone()).unwrap_or_default());
+        Ok(bytes.take(MAX_GRID_BYTES).copied().collect())
     }
 }
 
-/// Lists the boxes within a part of the file; `None` if one runs past its end.
+/// Lists the boxes within a part of the file; `None` if one runs past its end, or if there are too many.
 fn boxes(file: &[u8], within: Range<usize>) -> Option<Vec<BoxPiece>> {
     let (boxes, complete) = boxes_until_broken(file, within);
     complete.then_some(boxes)
 }
 
-/// Lists the boxes up to one that runs past the end, and tells whether there is none such.
+/// Lists the boxes up to one that runs past the end or is one too many, and tells whether there is none such.
 fn boxes_until_broken(file: &[u8], within: Range<usize>) -> (Vec<BoxPiece>, bool) {
     let mut boxes = Vec::new();
     let Some(part) = file.get(..within.end) else { return (boxes, false) };
@@ -126,8 +133,8 @@ fn boxes_until_broken(file: &[u8], within: Range<usize>) -> (Vec<BoxPiece>, bool
     }
     while !reader.is_at_end() {
         match read_box(&mut reader, within.end) {
-            Some(piece) => boxes.push(piece),
-            None => return (boxes, false),
+            Some(piece) if boxes.len() < MAX_PARTS => boxes.push(piece),
+            _ => return (boxes, false),
         }
     }
     (boxes, true)
@@ -175,10 +182,13 @@ fn read_associations(body: &[u8], associations: &mut BTreeMap<u32, Vec<usize>>) 
     let mut reader = Reader::new(body);
     let head = reader.u32_be()?;
     let (wide_ids, wide_indices) = (head >> 24 != 0, head & 1 != 0);
+    let mut left = MAX_PARTS;
     for _ in 0..reader.u32_be()? {
         let id = item_id(&mut reader, wide_ids)?;
         let mut indices = Vec::new();
-        for _ in 0..reader.u8()? {
+        let count = reader.u8()?;
+        left = left.checked_sub(1 + usize::from(count))?;
+        for _ in 0..count {
             let index = if wide_indices { reader.u16_be()? & 0x7FFF } else { u16::from(reader.u8()? & 0x7F) };
             indices.push(usize::from(index));
         }
@@ -191,10 +201,12 @@ fn read_associations(body: &[u8], associations: &mut BTreeMap<u32, Vec<usize>>) 
 fn read_references(file: &[u8], piece: &BoxPiece) -> Option<Vec<Reference>> {
     let wide = *piece.body(file).first()? != 0;
     let mut references = Vec::new();
+    let mut left = MAX_PARTS;
     for reference in boxes(file, piece.body.start + 4..piece.body.end)? {
         let mut reader = Reader::new(reference.body(file));
         let from = item_id(&mut reader, wide)?;
         let count = reader.u16_be()?;
+        left = left.checked_sub(usize::from(count))?;
         let to = (0..count).map(|_| item_id(&mut reader, wide)).collect::<Option<Vec<_>>>()?;
         references.push((reference.tag, from, to));
     }
@@ -202,7 +214,7 @@ fn read_references(file: &[u8], piece: &BoxPiece) -> Option<Vec<Reference>> {
 }
 
 /// Returns where the bytes of each item lie in the file.
-fn read_extents(locations: &[u8], data_box: &Range<usize>) -> Option<BTreeMap<u32, Vec<Range<usize>>>> {
+fn read_extents(locations: &[u8], data_box: &Range<usize>) -> Option<BTreeMap<u32, Arc<[Range<usize>]>>> {
     let mut reader = Reader::new(locations);
     let version = reader.u32_be()? >> 24;
     let sizes = reader.u8()?;
@@ -211,13 +223,17 @@ fn read_extents(locations: &[u8], data_box: &Range<usize>) -> Option<BTreeMap<u3
     let (base_bytes, index_bytes) = (sizes >> 4, if version == 0 { 0 } else { sizes & 15 });
     let count = item_id(&mut reader, version > 1)?;
     let mut items = BTreeMap::new();
+    let mut left = MAX_PARTS;
     for _ in 0..count {
         let id = item_id(&mut reader, version > 1)?;
         let method = if version == 0 { 0 } else { reader.u16_be()? & 15 };
         let _data_reference = reader.u16_be()?;
         let base = sized(&mut reader, base_bytes)?;
         let mut extents = Vec::new();
-        for _ in 0..reader.u16_be()? {
+        let count = reader.u16_be()?;
+        // An item without extents counts too. Without sizes an extent takes no byte here.
+        left = left.checked_sub(usize::from(count.max(1)))?;
+        for _ in 0..count {
             sized(&mut reader, index_bytes)?;
             let offset = sized(&mut reader, offset_bytes)?;
             let length = sized(&mut reader, length_bytes)?;
@@ -234,7 +250,7 @@ fn read_extents(locations: &[u8], data_box: &Range<usize>) -> Option<BTreeMap<u3
                 _ => {}
             }
         }
-        items.insert(id, extents);
+        items.insert(id, extents.into());
     }
     Some(items)
 }

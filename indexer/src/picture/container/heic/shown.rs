@@ -1,7 +1,10 @@
 //! What is shown of a HEIC file: the primary picture, made of its tiles, with its crops, turns, colours and alpha.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use super::super::{Cicp, hevc};
-use super::items::{Items, undecodable};
+use super::items::{Items, MAX_PARTS, undecodable};
 use super::{ALPHA_KINDS, Alpha, CodePoints, Picture, Still, Tile, Window};
 use crate::picture::orient::Orientation;
 use crate::picture::problem::Problem;
@@ -9,6 +12,8 @@ use crate::picture::reader::Reader;
 
 /// How often an item may be derived from another one that is derived.
 const MAX_DERIVATIONS: usize = 8;
+/// A crop, the longest of the properties that turn and cut; an item may have one of them many times.
+const MAX_TRANSFORM_BYTES: usize = 32;
 
 impl Still {
     /// Reads a file; `Ok(None)` if it has no still picture but may have a sequence of them.
@@ -32,9 +37,10 @@ impl Items<'_> {
         }
         let broken = || undecodable("the description of its coded picture is broken");
         let configuration = self.property(item, *b"hvcC").ok_or_else(broken)?;
-        let sequence = hevc::sequence(configuration).ok_or_else(broken)?;
-        let configuration = hevc::rebuild_configuration(configuration).ok_or_else(broken)?;
-        Ok(Tile { configuration, data: self.extents(item)?, sequence })
+        let sequence = hevc::sequence(configuration.body(self.bytes)).ok_or_else(broken)?;
+        let data = self.extents(item)?;
+        let data_bytes = data.iter().map(|extent| extent.len() as u64).sum();
+        Ok(Tile { configuration: configuration.body.clone(), data, data_bytes, sequence })
     }
 
     fn picture(&self, item: u32) -> Result<Picture, Problem> {
@@ -47,37 +53,53 @@ impl Items<'_> {
             };
             chain.push(source);
         }
-        let grid = self.kinds.get(&source) == Some(b"grid");
-        let tile_items =
-            if grid { self.references(*b"dimg", source).unwrap_or_default().to_vec() } else { vec![source] };
-        let tiles = tile_items.iter().map(|item| self.tile(*item)).collect::<Result<Vec<_>, _>>()?;
-        let first = tiles.first().ok_or_else(|| undecodable("its tiles are missing"))?.sequence;
-        let (columns, width, height) = if grid {
-            let grid = Grid::read(&self.data(source)?).ok_or_else(|| undecodable("its grid is broken"))?;
-            if !grid.is_covered_by(tiles.len(), first.shown) {
-                return Err(undecodable("its tiles do not make its picture"));
-            }
-            (grid.columns, grid.width, grid.height)
-        } else {
-            (1, first.shown.0, first.shown.1)
+        let grid = (self.kinds.get(&source) == Some(b"grid"))
+            .then(|| Grid::read(&self.grid(source)?).ok_or_else(|| undecodable("its grid is broken")))
+            .transpose()?;
+        let tile_items = match &grid {
+            Some(_) => self.references(*b"dimg", source).unwrap_or_default().to_vec(),
+            None => vec![source],
         };
-        // Tiles that share their bytes cost nothing in the file and everything in the decoder.
-        let shared = tiles.iter().map(|tile| tile.data_bytes() as u64).sum::<u64>();
-        if shared > 2 * self.bytes.len() as u64 + (16 << 20) {
-            return Err(undecodable("its tiles are larger than the file"));
+        let uncovered = || undecodable("its tiles do not make its picture");
+        if grid.as_ref().is_some_and(|grid| tile_items.len() != grid.rows * grid.columns) {
+            return Err(uncovered());
         }
+        // An item may be named many times, and costs no more than once.
+        let mut known: BTreeMap<u32, Tile> = BTreeMap::new();
+        let mut tiles = Vec::with_capacity(tile_items.len());
+        for item in &tile_items {
+            let tile = match known.entry(*item) {
+                Entry::Occupied(known) => known.get().clone(),
+                Entry::Vacant(place) => place.insert(self.tile(*item)?).clone(),
+            };
+            tiles.push(tile);
+        }
+        let first = tiles.first().ok_or_else(|| undecodable("its tiles are missing"))?.sequence;
+        let (columns, width, height) = match &grid {
+            Some(grid) if !grid.is_covered_by(first.shown) => return Err(uncovered()),
+            Some(grid) => (grid.columns, grid.width, grid.height),
+            None => (1, first.shown.0, first.shown.1),
+        };
         let reference = match self.references(*b"pred", source) {
             None | Some([]) => None,
-            Some([only]) if !grid => Some(self.tile(*only)?),
+            Some([only]) if grid.is_none() => Some(self.tile(*only)?),
             Some(_) => return Err(undecodable("it is predicted from several pictures")),
         };
+        // Tiles that share their bytes cost nothing in the file and everything in the decoder.
+        let coded = || tiles.iter().chain(&reference);
+        let shared: u64 = coded().map(|tile| tile.data_bytes).sum();
+        let pieces: usize = coded().map(|tile| tile.data.len()).sum();
+        if shared > 2 * self.bytes.len() as u64 + (16 << 20) || pieces > MAX_PARTS {
+            return Err(undecodable("its tiles are larger than the file"));
+        }
 
         let mut transforms = Vec::new();
         for item in chain.iter().rev() {
             for piece in
                 self.properties(*item).filter(|piece| matches!(&piece.tag, b"clap" | b"irot" | b"imir"))
             {
-                transforms.push((piece.tag, piece.body(self.bytes).to_owned()));
+                let body = piece.body(self.bytes);
+                transforms.push((piece.tag, body.get(..MAX_TRANSFORM_BYTES).unwrap_or(body).to_owned()));
             }
         }
         let whole = Window { left: 0, top: 0, width, height };
@@ -99,7 +121,7 @@ impl Items<'_> {
             }
         }
         let claim = |item: &u32| {
-            let mut reader = Reader::new(self.property(*item, *b"ispe")?);
+            let mut reader = Reader::new(self.property(*item, *b"ispe")?.body(self.bytes));
             let _version_and_flags = reader.u32_be()?;
             Some((reader.u32_be()?, reader.u32_be()?))
         };
@@ -121,7 +143,8 @@ impl Items<'_> {
     /// Returns the alpha of the primary picture.
     fn alpha(&self) -> Result<Option<Alpha>, Problem> {
         let is_alpha = |item: u32| {
-            let kind = self.property(item, *b"auxC").and_then(|body| body.get(4..));
+            let property = self.property(item, *b"auxC");
+            let kind = property.and_then(|piece| piece.body(self.bytes).get(4..));
             kind.and_then(|kind| kind.split(|byte| *byte == 0).next())
                 .is_some_and(|kind| ALPHA_KINDS.contains(&kind))
         };
@@ -153,15 +176,13 @@ impl Grid {
         (width > 0 && height > 0).then_some(Self { rows, columns, width, height })
     }
 
-    /// Tells whether so many tiles cover the picture, and none of them lies outside.
-    fn is_covered_by(&self, tiles: usize, tile: (u32, u32)) -> bool {
+    /// Tells whether tiles of that size cover the picture, and none of them lies outside.
+    fn is_covered_by(&self, tile: (u32, u32)) -> bool {
         let covered = |count: usize, tile: u32, length: u32| {
             let (count, tile, length) = (count as u64, u64::from(tile), u64::from(length));
             count * tile >= length && (count - 1) * tile < length
         };
-        tiles == self.rows * self.columns
-            && covered(self.columns, tile.0, self.width)
-            && covered(self.rows, tile.1, self.height)
+        covered(self.columns, tile.0, self.width) && covered(self.rows, tile.1, self.height)
     }
 }
 
@@ -227,6 +248,79 @@ fn read_crop(body: &[u8], (width, height): (u32, u32)) -> Option<(u32, u32, u32,
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn boxed(tag: [u8; 4], body: &[u8]) -> Vec<u8> {
+        [&u32::try_from(body.len() + 8).unwrap().to_be_bytes()[..], &tag, body].concat()
+    }
+
+    /// Returns a file of a grid that refers to one item so many times, and where these two have their bytes.
+    fn grid_of_one_tile(times: u16, places: &[u8]) -> Vec<u8> {
+        let photo = include_bytes!("../../../../../fixtures/pictures/heic-photo.heic");
+        let start = photo.windows(4).position(|window| window == b"hvcC").unwrap() - 4;
+        let configuration = &photo[start..start + photo[start + 3] as usize];
+        let info =
+            |id: u8, kind: [u8; 4]| boxed(*b"infe", &[&[2, 0, 0, 0, 0, id, 0, 0][..], &kind, &[0]].concat());
+        let links = [0, 0, 0, 0, 0, 0, 0, 1, 0, 2, 1, 0x81];
+        let described = [boxed(*b"ipco", configuration), boxed(*b"ipma", &links)].concat();
+        let refers = [&[0, 1][..], &times.to_be_bytes(), &[0, 2].repeat(times.into())].concat();
+        let meta = [
+            vec![0; 4],
+            boxed(*b"pitm", &[0, 0, 0, 0, 0, 1]),
+            boxed(*b"iinf", &[vec![0, 0, 0, 0, 0, 2], info(1, *b"grid"), info(2, *b"hvc1")].concat()),
+            boxed(*b"iloc", places),
+            boxed(*b"iprp", &described),
+            boxed(*b"iref", &[vec![0; 4], boxed(*b"dimg", &refers)].concat()),
+        ];
+        let meta = boxed(*b"meta", &meta.concat());
+        // Rows and columns of the grid, and its size: two tiles beside each other.
+        let grid = [0, 0, 0, 1, 2, 0, 0, 192];
+        [boxed(*b"ftyp", b"heic\0\0\0\0mif1heic"), meta, boxed(*b"mdat", &grid)].concat()
+    }
+
+    /// Places of two items with as many extents each, all of them the last eight bytes of the file.
+    fn places(extents: u16, file_bytes: u32) -> Vec<u8> {
+        let extent = [(file_bytes - 8).to_be_bytes(), 8_u32.to_be_bytes()].concat();
+        let item =
+            |id: u8| [&[0, id, 0, 0][..], &extents.to_be_bytes(), &extent.repeat(extents.into())].concat();
+        [vec![0, 0, 0, 0, 0x44, 0, 0, 2], item(1), item(2)].concat()
+    }
+
+    fn grid(times: u16, extents: u16) -> Vec<u8> {
+        let length = grid_of_one_tile(times, &places(extents, 8)).len();
+        grid_of_one_tile(times, &places(extents, u32::try_from(length).unwrap()))
+    }
+
+    #[test]
+    fn an_item_that_is_named_twice_is_in_memory_once() {
+        let still = Still::read(&grid(2, 1)).unwrap().unwrap();
+        let [first, second] = &still.colour.tiles[..] else { panic!("two tiles") };
+        assert!(std::sync::Arc::ptr_eq(&first.data, &second.data));
+        assert!(Still::read(&grid(3, 1)).is_err(), "three tiles are not two");
+    }
+
+    #[test]
+    fn bytes_that_are_named_again_and_again_are_not_put_together() {
+        let file = grid(2, 1_000);
+        let items = Items::read(&file).unwrap().unwrap();
+        assert_eq!(items.grid(1).unwrap().len(), 12);
+    }
+
+    #[test]
+    fn extents_that_take_no_bytes_are_counted() {
+        let item = |id: u8, extents: u16| [&[0, id, 0, 0][..], &extents.to_be_bytes()].concat();
+        let sizeless = |extents: u16, more: u8| {
+            let items = (3..3 + more).flat_map(|id| item(id, extents));
+            [vec![0, 0, 0, 0, 0, 0, 0, 2 + more], item(1, 1), item(2, 1)]
+                .into_iter()
+                .flatten()
+                .chain(items)
+                .collect()
+        };
+        let read = |places: Vec<u8>| Items::read(&grid_of_one_tile(2, &places)).map(|items| items.is_some());
+        assert_eq!(read(sizeless(65_535, 1)), Ok(true));
+        // A thousand items are six kilobytes of a file, and were a gigabyte of extents.
+        assert!(read(sizeless(65_535, 3)).is_err());
+    }
 
     #[test]
     fn crops_and_turns_apply_in_their_order() {

@@ -52,7 +52,14 @@ struct Items {
     properties: BTreeMap<Property, usize>,
     /// The bytes of all items, each of them once.
     data: Vec<u8>,
-    places: BTreeMap<Vec<(usize, usize)>, (usize, usize)>,
+    coded: BTreeMap<(usize, Vec<(usize, usize)>), Coded>,
+}
+
+/// A coded picture that is written: where its bytes lie, and how they are to be decoded.
+#[derive(Clone)]
+struct Coded {
+    place: (usize, usize),
+    configuration: Vec<u8>,
 }
 
 struct Item {
@@ -121,21 +128,24 @@ impl Items {
     }
 
     fn coded(&mut self, file: &[u8], tile: &Tile, properties: &[Property], hidden: bool) -> Option<u32> {
-        let key: Vec<_> = tile.data.iter().map(|extent| (extent.start, extent.end)).collect();
-        let place = if let Some(place) = self.places.get(&key) {
-            *place
+        let key =
+            (tile.configuration.start, tile.data.iter().map(|extent| (extent.start, extent.end)).collect());
+        let Coded { place, configuration } = if let Some(coded) = self.coded.get(&key) {
+            coded.clone()
         } else {
             let extents: Option<Vec<&[u8]>> =
                 tile.data.iter().map(|extent| file.get(extent.clone())).collect();
-            let data = hevc::rebuild_data(&tile.configuration, &extents?.concat())?;
+            let configuration = file.get(tile.configuration.clone())?;
+            let (configuration, data) = hevc::rebuild(configuration, &extents?.concat())?;
             let place = (self.data.len(), data.len());
             self.data.extend_from_slice(&data);
-            self.places.insert(key, place);
-            place
+            let coded = Coded { place, configuration };
+            self.coded.insert(key, coded.clone());
+            coded
         };
         let (width, height) = tile.sequence.shown;
         let own = [
-            (*b"hvcC", tile.configuration.clone()),
+            (*b"hvcC", configuration),
             (*b"ispe", size_property(width, height)),
             (*b"pixi", pixel_depth(tile)),
         ];
