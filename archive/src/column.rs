@@ -1,5 +1,6 @@
 //! Search columns: the keys of all entries, one after the other, to be scanned as they lie in the archive.
 
+use std::cell::Cell;
 use std::io::{self, Read, Seek, Write};
 use std::ops::Range;
 
@@ -36,6 +37,15 @@ impl<S: Read + Write + Seek> Spool for S {}
 pub(crate) struct ColumnDraft<S> {
     exact: KeysDraft<S>,
     loose: Option<KeysDraft<S>>,
+}
+
+#[cfg(test)]
+impl<S: Spool> ColumnDraft<S> {
+    /// Returns a draft that says it has so many bytes.
+    pub(crate) fn of_length(spool: S, length: u64) -> Self {
+        let exact = KeysDraft { length: length - HEADER_BYTES as u64, ..KeysDraft::new(spool) };
+        Self { exact, loose: None }
+    }
 }
 
 /// Collects the keys of one kind. Only where each begins is held in memory.
@@ -264,23 +274,35 @@ impl Keys {
         self.entry(ordinal).split(|byte| *byte == FIELD_END).nth(field).unwrap_or_default()
     }
 
-    /// Returns which field of an entry's key a byte belongs to.
-    #[must_use]
-    pub fn field_at(&self, ordinal: usize, position: usize) -> usize {
-        let before = self.entry(ordinal).iter().take(position);
-        before.filter(|byte| **byte == FIELD_END).count()
+    /// Returns where a field other than the first begins; where the key of its entry ends, if that has no such field.
+    fn field_start(&self, ordinal: usize, field: usize) -> usize {
+        let key = self.entry(ordinal);
+        let before = memchr::memchr_iter(FIELD_END, key).nth(field - 1);
+        self.start(ordinal) + before.map_or(key.len(), |end| end + 1)
     }
 
     /// Calls `fits` with each entry among `ordinals` that contains the needle, in order, and with where in its key it does:
     /// with every place up to the first that fits, or until too many did not.
-    pub fn scan(
+    pub fn scan(&self, needle: &Finder<'_>, ordinals: Range<usize>, fits: impl FnMut(usize, usize) -> bool) {
+        self.scan_on(needle, ordinals, 0, &Cell::new(usize::MAX), fits);
+    }
+
+    /// Does the same with the fields from `field` on, and only until the `work` that may be done is used up; returns with which
+    /// entry to go on. Work is counted in bytes that are passed over and characters that are compared; whoever has more
+    /// to do with an entry takes off what that is. One entry is always gone through.
+    pub fn scan_on(
         &self,
         needle: &Finder<'_>,
         ordinals: Range<usize>,
+        field: usize,
+        work: &Cell<usize>,
         mut fits: impl FnMut(usize, usize) -> bool,
-    ) {
-        let end = self.start(ordinals.end);
-        let mut ordinal = ordinals.start;
+    ) -> usize {
+        let takes = |done: usize| work.set(work.get().saturating_sub(done));
+        let (first, most) = (ordinals.start, ordinals.end);
+        let mut next = self.portion(&ordinals, work.get());
+        let end = self.start(next);
+        let mut ordinal = first;
         let mut from = self.start(ordinal);
         let mut tried = 0;
         while let Some(at) = self.keys.get(from..end).and_then(|rest| needle.find(rest)) {
@@ -289,7 +311,18 @@ impl Keys {
                 ordinal = self.ordinal_at(position, ordinal + 1);
                 tried = 0;
             }
+            if tried == 0 {
+                if work.get() == 0 && ordinal > first {
+                    next = ordinal;
+                    break;
+                }
+                if field > 0 && position < self.field_start(ordinal, field) {
+                    from = self.field_start(ordinal, field);
+                    continue;
+                }
+            }
             tried += 1;
+            takes(needle.needle().len());
             if fits(ordinal, position - self.start(ordinal)) || tried == MAX_CANDIDATES {
                 ordinal += 1;
                 tried = 0;
@@ -299,6 +332,8 @@ impl Keys {
                 from = position + 1;
             }
         }
+        takes(if next < most { usize::MAX } else { self.start(next) - self.start(first) });
+        next
     }
 
     /// Returns where among `ordinals` a portion of about `bytes` ends that begins at the first; it has one entry at least.
@@ -434,6 +469,42 @@ mod tests {
             false
         });
         assert_eq!(tried, MAX_CANDIDATES + 1);
+    }
+
+    #[test]
+    fn a_scan_begins_at_the_field_that_is_asked_for() {
+        let long = "a".repeat(2 * MAX_CANDIDATES);
+        let column =
+            column(&[&[&long, &long, "@ba"], &["a"], &["a", "b"], &["", "", "ca", "a"], &["b", "", "a"]]);
+        for (keys, needle) in [(column.exact(), "a"), (column.loose().unwrap(), "a")] {
+            let mut found = Vec::new();
+            keys.scan_on(&finder(needle), 0..5, 2, &Cell::new(usize::MAX), |ordinal, position| {
+                found.push((ordinal, position));
+                true
+            });
+            assert_eq!(found, [(0, 4 * MAX_CANDIDATES + 4), (3, 3), (4, 3)]);
+        }
+    }
+
+    /// Places that are compared count as well as bytes that are passed over, or a scan of many would hold up others.
+    #[test]
+    fn a_scan_stops_where_its_work_is_used_up() {
+        let text = "さ".repeat(100);
+        let column = column(&[[text.as_str()].as_slice(); 100]);
+        let (keys, needle) = (column.loose().unwrap(), SearchKey::loose("ささささ"));
+        let needle = Finder::new(&needle);
+        let (mut at, mut turns, mut places) = (0, 0, 0);
+        while at < 100 {
+            let work = Cell::new(4_000);
+            let next = keys.scan_on(&needle, at..100, 0, &work, |_, _| {
+                places += 1;
+                false
+            });
+            assert!(at < next && (next == 100 || work.get() == 0), "{at} {next} {}", work.get());
+            (at, turns) = (next, turns + 1);
+        }
+        // 97 places of 4 characters in each: eleven of them are more than 4,000.
+        assert_eq!((places, turns), (9_700, 100_usize.div_ceil(11)));
     }
 
     #[test]

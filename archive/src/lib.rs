@@ -45,7 +45,7 @@ pub use normalize::{bare_number, round_number, title_key};
 pub use open::{Missing, Opening, ReadAt};
 pub use rank::{Rank, RankError, RankRange, RankRangeError};
 pub use reader::{Archive, PageView, RootView, verify_original, verify_rendition};
-pub use search_key::{Fit, KEYS_VERSION, SearchKey, Spelling, Word, folding_tables, is_without_marks};
+pub use search_key::{Fit, KEYS_VERSION, SearchKey, Spelling, Walk, Word, folding_tables, is_without_marks};
 pub use sizes::{ArchivedSizes, Size, Sizes};
 pub use stored::decode_picture;
 pub use table::{ColumnName, Section, SectionKind, SectionTable};

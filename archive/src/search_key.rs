@@ -18,7 +18,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::limits::MAX_KEY_BYTES;
 pub(crate) use spelling::MAX_CANDIDATES;
-pub use spelling::{Fit, Spelling, Word, is_without_marks};
+pub use spelling::{Fit, Spelling, Walk, Word, is_without_marks};
 pub use tables::folding_tables;
 
 /// Version of the key algorithm. Bump it whenever any text would get a different key: columns state which keys they hold,

@@ -494,3 +494,28 @@ impl<W: Write> Write for Hashed<'_, W> {
         self.out.flush()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column_of(length: u64) -> (Result<Reference, WriteError>, usize) {
+        let mut counted = Counted { out: Vec::new(), offset: 0 };
+        let draft = ColumnDraft::of_length(Cursor::<Vec<u8>>::default(), length);
+        (counted.column(draft), counted.out.len())
+    }
+
+    /// Four gigabytes of keys cannot be written for a test; a draft that only says that it has them comes as far as its keys.
+    #[test]
+    fn a_column_longer_than_the_format_allows_is_refused_before_any_of_it_is_written() {
+        let (refused, written) = column_of(MAX_COLUMN_BYTES + 1);
+        let refused = refused.unwrap_err();
+        assert!(
+            matches!(refused, WriteError::TooLarge { found, most, .. } if found == most + 1 && most == MAX_COLUMN_BYTES),
+            "{refused}"
+        );
+        assert_eq!(written, 0);
+        let (begun, written) = column_of(MAX_COLUMN_BYTES);
+        assert!(matches!(begun, Err(WriteError::Io(_))) && written > 0, "it has no keys: {begun:?}");
+    }
+}

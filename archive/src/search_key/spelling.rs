@@ -87,19 +87,27 @@ const fn group_of() -> [u8; KANA] {
     let mut code = FIRST_GROUP;
     let mut group = 0;
     while group < GROUPS.len() {
-        // Every kana has three bytes.
         let bytes = GROUPS[group].as_bytes();
         let mut at = 0;
         while at < bytes.len() {
-            let lead = (bytes[at] as u32 & 0xf) << 12;
-            let kana = lead | (bytes[at + 1] as u32 & 0x3f) << 6 | (bytes[at + 2] as u32 & 0x3f);
-            groups[(kana - FIRST_KANA) as usize] = code;
-            at += 3;
+            groups[place_of_kana(bytes, at) as usize] = code;
+            at += KANA_BYTES;
         }
         code += 1;
         group += 1;
     }
     groups
+}
+
+/// Every kana has three bytes.
+const KANA_BYTES: usize = 3;
+
+/// Returns the place among all kana of the one that begins at a byte.
+#[expect(clippy::indexing_slicing, reason = "while compiling: an index beyond the end would not compile")]
+const fn place_of_kana(bytes: &[u8], at: usize) -> u32 {
+    let lead = (bytes[at] as u32 & 0xf) << 12;
+    let kana = lead | (bytes[at + 1] as u32 & 0x3f) << 6 | (bytes[at + 2] as u32 & 0x3f);
+    kana - FIRST_KANA
 }
 
 /// Returns the byte that stands for a character of an exact key in a loose key. Different characters may share one: what
@@ -139,6 +147,34 @@ fn offset_of(key: &[u8], nth: usize) -> Option<usize> {
         return Some(guess);
     }
     key.iter().enumerate().filter(|(_, byte)| begins(**byte)).nth(nth).map(|(at, _)| at)
+}
+
+/// An exact key whose places are looked at one after the other: no character is counted twice, however many places there
+/// are.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Walk<'a> {
+    key: &'a [u8],
+    place: usize,
+    rest: &'a [u8],
+}
+
+impl<'a> Walk<'a> {
+    /// Begins at the first character of a key.
+    #[must_use]
+    pub fn new(key: &'a [u8]) -> Self {
+        Self { key, place: 0, rest: key }
+    }
+
+    /// Returns the key from its character `place` on; nothing past its end.
+    pub fn to(&mut self, place: usize) -> &'a [u8] {
+        if place < self.place {
+            *self = Self::new(self.key);
+        }
+        let skipped = offset_of(self.rest, place - self.place);
+        self.rest = skipped.and_then(|at| self.rest.get(at..)).unwrap_or_default();
+        self.place = place;
+        self.rest
+    }
 }
 
 /// A set of kana.
@@ -222,6 +258,25 @@ const VOICINGS: [(&str, &str); 20] = [
     ("へ", "べぺ"),
     ("ほ", "ぼぽ"),
 ];
+
+/// All kana that have a mark.
+const VOICED: KanaSet = voiced();
+
+#[expect(clippy::indexing_slicing, reason = "while compiling: an index beyond the end would not compile")]
+const fn voiced() -> KanaSet {
+    let mut set = 1 << place_of_kana("ゔ".as_bytes(), 0);
+    let mut row = 0;
+    while row < VOICINGS.len() {
+        let bytes = VOICINGS[row].1.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            set |= 1 << place_of_kana(bytes, at);
+            at += KANA_BYTES;
+        }
+        row += 1;
+    }
+    KanaSet(set)
+}
 
 /// Returns what may stand for one kana. A plain kana also stands for its voiced forms: many type none, and old texts have
 /// none. At the start of a word は is not read わ, nor ふ う.
@@ -338,10 +393,10 @@ impl Spelling {
         FinderBuilder::new().build_forward_with_ranker(Loose, &self.needle)
     }
 
-    /// Tells how an exact key has this spelling at its character `place`, where the loose key has what was looked for.
+    /// Tells how an exact key has this spelling where the loose key has what was looked for; `rest` is the exact key
+    /// from that place on.
     #[must_use]
-    pub fn fit(&self, exact_key: &[u8], place: usize) -> Fit {
-        let mut rest = offset_of(exact_key, place).and_then(|at| exact_key.get(at..)).unwrap_or_default();
+    pub fn fit(&self, mut rest: &[u8]) -> Fit {
         let mut fit = if self.is_typed { Fit::Exact } else { Fit::Loose };
         for place in &self.places {
             let Some(here) = next_character(&mut rest) else { return Fit::No };
@@ -361,11 +416,11 @@ impl Spelling {
     /// Finds this spelling in a text's keys and returns its first character's number; gives up after `MAX_CANDIDATES`
     /// places that do not fit.
     fn find(&self, loose_key: &[u8], exact_key: &[u8], least: Fit) -> Option<usize> {
-        let finder = self.finder();
+        let (finder, mut walk) = (self.finder(), Walk::new(exact_key));
         let mut from = 0;
         for _ in 0..MAX_CANDIDATES {
             let place = from + loose_key.get(from..).and_then(|rest| finder.find(rest))?;
-            if self.fit(exact_key, place) >= least {
+            if self.fit(walk.to(place)) >= least {
                 return Some(place);
             }
             // Matches may overlap.
@@ -434,9 +489,7 @@ impl Word {
 /// Tells whether a text's exact key has no voicing mark at all, as texts written in the old way do.
 #[must_use]
 pub fn is_without_marks(exact_key: &[u8]) -> bool {
-    let voiced = VOICINGS.iter().flat_map(|(_, voiced)| voiced.chars()).chain(['ゔ']);
-    let voiced = voiced.fold(KanaSet::default(), |set, kana| KanaSet(set.0 | KanaSet::bit(kana)));
-    str::from_utf8(exact_key).is_ok_and(|key| !key.chars().any(|character| voiced.contains(character)))
+    str::from_utf8(exact_key).is_ok_and(|key| !key.chars().any(|character| VOICED.contains(character)))
 }
 
 fn is_kana(character: char) -> bool {
@@ -620,6 +673,12 @@ mod tests {
             let offsets: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
             for nth in 0..10 {
                 assert_eq!(offset_of(text.as_bytes(), nth), offsets.get(nth).copied(), "{text} {nth}");
+                // From wherever the walk stands, forwards and back.
+                let rest = |nth: usize| offsets.get(nth).map_or(&b""[..], |at| &text.as_bytes()[*at..]);
+                let mut walk = Walk::new(text.as_bytes());
+                for place in [nth / 2, nth, nth, nth + 1, nth / 3] {
+                    assert_eq!(walk.to(place), rest(place), "{text} {place} after {nth}");
+                }
             }
         }
         assert_eq!(offset_of("あ".as_bytes(), usize::MAX), None);
@@ -654,8 +713,8 @@ mod tests {
                 }
             }
             let typed: String = word.iter().collect();
-            assert_eq!(spellings[0].fit(typed.as_bytes(), 0), Fit::Exact, "{typed}");
-            assert!(spellings[1..].iter().all(|way| way.fit(typed.as_bytes(), 0) == Fit::No), "{typed}");
+            assert_eq!(spellings[0].fit(typed.as_bytes()), Fit::Exact, "{typed}");
+            assert!(spellings[1..].iter().all(|way| way.fit(typed.as_bytes()) == Fit::No), "{typed}");
         }
     }
 
@@ -677,7 +736,7 @@ mod tests {
         for spelling in word.spellings() {
             for key in [&b""[..], "き".as_bytes(), &[0xff; 9], &[0x80; 9]] {
                 for at in [0, 1, 5, usize::MAX] {
-                    assert_eq!(spelling.fit(key, at), Fit::No);
+                    assert_eq!(spelling.fit(Walk::new(key).to(at)), Fit::No);
                 }
             }
         }

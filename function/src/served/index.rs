@@ -1,23 +1,22 @@
 //! An open archive: how it is opened, and where its bytes come from.
 
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use bytes::{Bytes, BytesMut};
-use tokio::sync::OnceCell;
 use wakashu_archive::{
-    Archive, ArchiveError, Column, ColumnName, ContentHash, Damage, KEYS_VERSION, MAX_ROOT_BYTES, Opening,
-    Span, TAIL_BYTES, TRAILER_BYTES,
+    Archive, ArchiveError, ContentHash, Damage, KEYS_VERSION, MAX_ROOT_BYTES, Opening, Span, TAIL_BYTES,
+    TRAILER_BYTES,
 };
 use wakashu_pages::Collection;
 use wakashu_storage::{Object, OpenError, PointerOpening, StorageError, Tail, Timestamp, open_archive};
 
 use crate::observe::detail::Detail;
 use crate::served::cache::ReadCache;
+use crate::served::columns::Columns;
 
 /// Why something could not be read from the archive. For the log; callers outside get a plain sentence.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// The storage failed.
@@ -97,26 +96,6 @@ pub struct Index {
     /// As pages show it; made for the first of them.
     collection: OnceLock<Collection>,
     doubt: OnceLock<Doubt>,
-}
-
-/// The search columns that are in memory. They go with their archive.
-#[derive(Debug, Default)]
-pub(super) struct Columns {
-    text: OnceCell<Column>,
-    prompt: OnceCell<Column>,
-    honka: OnceCell<Column>,
-    /// What they take together.
-    pub(super) bytes: AtomicU64,
-}
-
-impl Columns {
-    pub(super) fn cell(&self, name: ColumnName) -> &OnceCell<Column> {
-        match name {
-            ColumnName::Text => &self.text,
-            ColumnName::Prompt => &self.prompt,
-            ColumnName::Honka => &self.honka,
-        }
-    }
 }
 
 /// A part of the archive that was found damaged.

@@ -10,12 +10,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use wakashu_archive::{
     ArchiveError, ArchivedChunk, ArchivedRendition, Column, ColumnName, ContentHash, Damage, KEYS_VERSION,
-    PageView, Part, Reference, Span, verify_original, verify_rendition,
+    PageView, Part, Span, verify_original, verify_rendition,
 };
-use wakashu_storage::StorageError;
 
 use crate::deadline::within;
-use crate::served::cache::{Cached, Room};
+use crate::served::cache::Cached;
 use crate::served::index::{Index, ReadError, slice};
 
 /// How long an answer waits for one read from storage, its own or that of another request. Slightly longer than storage's
@@ -25,9 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(9);
 
 /// Search columns and originals may be large: for these, the time their bytes need on a slow line as well.
 const SLOWEST_BYTES_PER_SECOND: u64 = 1 << 20;
-
-/// Columns up to this size are checked on the spot; larger ones where nobody else waits for the thread.
-const ON_THE_SPOT_BYTES: u64 = 1 << 20;
 
 /// One request's view of an open archive. What it finds out on the way, that the archive is gone, is its own.
 #[derive(Debug)]
@@ -134,50 +130,34 @@ impl Reading {
         in_time(span.length, pin!(read)).await.map_err(|error| self.noticed(span, hash, error))
     }
 
-    /// Returns a search column: read and verified on first use, then held in memory as long as the archive is open.
+    /// Returns a search column: read and verified on first use, then held in memory as long as the archive is open. Reading it
+    /// goes on when this is given up.
     pub async fn column(&self, name: ColumnName) -> Result<Column, ReadError> {
         let reference = self.archive().column(name).ok_or(ReadError::NoColumn)?;
-        let cell = self.columns.cell(name);
-        let column = if let Some(column) = cell.get() {
-            column
-        } else {
-            let opening = Box::pin(cell.get_or_try_init(|| self.open_column(reference)));
-            in_time(reference.length, opening).await?
+        let column = match self.columns.get(name) {
+            Some(column) => column.clone(),
+            None => {
+                let column = in_time(reference.length, Box::pin(self.index.column(name, reference))).await;
+                self.notices_what_is_gone(column)?
+            }
         };
         match column.keys_version() {
-            KEYS_VERSION => Ok(column.clone()),
+            KEYS_VERSION => Ok(column),
             found => Err(ReadError::OtherKeys { found }),
         }
-    }
-
-    async fn open_column(&self, reference: Reference) -> Result<Column, ReadError> {
-        let room = Room::take(&self.columns.bytes, reference.length, self.cache.search_bytes);
-        let room = room.map_err(|needed| ReadError::ColumnTooLarge { needed })?;
-        let entries = self.archive().root().entries.to_native();
-        let open = move |bytes: &Bytes| Column::open(&reference, bytes, entries);
-        let column = match self.preloaded(reference.span()).and_then(|part| open(&part).ok()) {
-            Some(column) => Ok(column),
-            None => match self.read(reference.span()).await {
-                Ok(bytes) if reference.length <= ON_THE_SPOT_BYTES => open(&bytes).map_err(ReadError::from),
-                Ok(bytes) => {
-                    let opened = tokio::task::spawn_blocking(move || open(&bytes)).await;
-                    opened.map_or_else(|_| Err(late(PATIENCE)), |opened| opened.map_err(ReadError::from))
-                }
-                Err(error) => Err(error),
-            },
-        };
-        let column = column.map_err(|error| self.noticed(reference.span(), reference.hash, error))?;
-        room.keep();
-        Ok(column)
     }
 
     /// Reads from storage, and notices when the archive is not there any more.
     async fn read(&self, span: Span) -> Result<Bytes, ReadError> {
         let read = self.object.read(span).await;
-        if read.as_ref().is_err_and(StorageError::is_not_found) {
+        self.notices_what_is_gone(read.map_err(ReadError::from))
+    }
+
+    fn notices_what_is_gone<T>(&self, read: Result<T, ReadError>) -> Result<T, ReadError> {
+        if read.as_ref().is_err_and(ReadError::is_gone) {
             self.is_gone.store(true, Ordering::Relaxed);
         }
-        Ok(read?)
+        read
     }
 
     /// Fetches what the cache lacks, each only once however many requests want it: from afar touching spans in one read and

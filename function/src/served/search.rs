@@ -1,10 +1,11 @@
 //! Looking for poems: a query's terms against the archive's search columns.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use memchr::memmem::Finder;
 use wakashu_archive::{
-    ArchivedRound, Column, ColumnName, Fit, Keys, SearchKey, Spelling, Word, finder, is_without_marks,
+    ArchivedRound, Column, ColumnName, Fit, Keys, SearchKey, Spelling, Walk, Word, finder, is_without_marks,
 };
 
 use crate::served::index::ReadError;
@@ -13,8 +14,9 @@ use crate::served::reading::Reading;
 /// Most terms in one query.
 const MAX_TERMS: usize = 8;
 
-/// How many bytes of keys are scanned before others get their turn: a fraction of a millisecond.
-const PORTION_BYTES: usize = 256 << 10;
+/// How much is done before others get their turn, in bytes of keys that are scanned and characters that are compared: a
+/// millisecond at most.
+const PORTION: usize = 256 << 10;
 
 /// Where a term looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -242,8 +244,8 @@ impl Columns {
 
     /// Returns all entries that match every term, packed to be ordered.
     ///
-    /// Lets others have their turn after each portion, so that a long scan holds up nobody and can be ended by its time
-    /// limit.
+    /// Lets others have their turn after each portion of work, so that a long search holds up nobody and can be ended by its
+    /// time limit.
     async fn matching(&self, query: &Query, within: &Range<usize>) -> Vec<u64> {
         let mut found = Vec::new();
         let Some((first, others)) = query.terms.split_first() else { return Vec::new() };
@@ -251,22 +253,34 @@ impl Columns {
         let others: Vec<Sought<'_>> =
             others.iter().filter_map(|term| Some(Sought::new(term, self.of(term)?))).collect();
         let sought = Sought::new(first, column);
+        let work = Cell::new(PORTION);
         for spelling in 0..sought.finders.len() {
             let mut at = within.start;
             while at < within.end {
-                if at > within.start || spelling > 0 {
+                if work.get() == 0 {
                     tokio::task::yield_now().await;
+                    work.set(PORTION);
                 }
-                let end = sought.scanned.portion(&(at..within.end), PORTION_BYTES);
-                sought.scan(spelling, at..end, |ordinal, position, is_exact| {
-                    let exactly = others
-                        .iter()
-                        .try_fold(is_exact, |exactly, other| Some(other.is_in(ordinal)? && exactly));
-                    if let Some(exactly) = exactly {
-                        found.push(Packed::new(ordinal, exactly, position));
-                    }
+                let before = found.len();
+                at = sought.scan(spelling, at..within.end, &work, |ordinal, position, is_exact| {
+                    found.push(Packed::new(ordinal, is_exact, position));
                 });
-                at = end;
+                if others.is_empty() {
+                    continue;
+                }
+                'matches: for mut packed in found.split_off(before) {
+                    for other in &others {
+                        if work.get() == 0 {
+                            tokio::task::yield_now().await;
+                            work.set(PORTION);
+                        }
+                        match other.is_in(packed.ordinal(), &work) {
+                            Some(is_exact) => packed.0 |= if is_exact { 0 } else { LOOSE },
+                            None => continue 'matches,
+                        }
+                    }
+                    found.push(packed);
+                }
             }
         }
         // The best place of each entry.
@@ -289,8 +303,8 @@ impl Packed {
         Self((ordinal as u64) << 32 | if is_exact { 0 } else { LOOSE } | position)
     }
 
-    fn ordinal(self) -> u64 {
-        self.0 >> 32
+    fn ordinal(self) -> usize {
+        usize::try_from(self.0 >> 32).unwrap_or(usize::MAX)
     }
 
     /// Returns the same to be sorted by kind and place of the match, then by entry.
@@ -322,53 +336,78 @@ impl<'a> Sought<'a> {
     }
 
     /// Calls `found` with every entry that has one spelling of the term, with where it has, and with whether it is exactly what
-    /// was typed: with each such place up to the first exact one.
-    fn scan(&self, spelling: usize, ordinals: Range<usize>, mut found: impl FnMut(usize, usize, bool)) {
-        let Some(needle) = self.finders.get(spelling) else { return };
-        let mut last = None;
-        self.scanned.scan(needle, ordinals, |ordinal, position| {
-            if self.term.scope == Scope::Account
-                && self.scanned.field_at(ordinal, position) != ColumnName::ACCOUNT_FIELD
-            {
-                return false;
-            }
-            let fit = self.fit(spelling, ordinal, position);
+    /// was typed: with each such place up to the first exact one. Goes on until the work that may be done is used up, and returns
+    /// with which entry the next scan begins.
+    fn scan(
+        &self,
+        spelling: usize,
+        ordinals: Range<usize>,
+        work: &Cell<usize>,
+        mut found: impl FnMut(usize, usize, bool),
+    ) -> usize {
+        let Some(needle) = self.finders.get(spelling) else { return ordinals.end };
+        let field = if self.term.scope == Scope::Account { ColumnName::ACCOUNT_FIELD } else { 0 };
+        let (mut last, mut entry) = (None, Compared::default());
+        self.scanned.scan_on(needle, ordinals, field, work, |ordinal, position| {
+            let fit = self.fit(spelling, ordinal, position, &mut entry, work);
             if fit == Fit::Exact || (fit != Fit::No && last != Some(ordinal)) {
                 last = Some(ordinal);
                 found(ordinal, position, fit == Fit::Exact);
             }
             fit == Fit::Exact
-        });
+        })
     }
 
     /// Tells whether an entry has the term, and then whether exactly as it was typed.
-    fn is_in(&self, ordinal: usize) -> Option<bool> {
+    fn is_in(&self, ordinal: usize, work: &Cell<usize>) -> Option<bool> {
         let mut is_in = None;
         for spelling in 0..self.finders.len() {
-            self.scan(spelling, ordinal..ordinal + 1, |_, _, is_exact| {
+            self.scan(spelling, ordinal..ordinal + 1, work, |_, _, is_exact| {
                 is_in = Some(is_exact || is_in == Some(true));
             });
         }
         is_in
     }
 
-    /// Tells how an entry has the term at a place where it was found.
-    fn fit(&self, spelling: usize, ordinal: usize, position: usize) -> Fit {
-        if !self.is_loose {
+    /// Tells how an entry has the term at a place where it was found; `entry` is the one that was compared last.
+    fn fit(
+        &self,
+        spelling: usize,
+        ordinal: usize,
+        position: usize,
+        entry: &mut Compared<'a>,
+        work: &Cell<usize>,
+    ) -> Fit {
+        let Some(way) = self.term.word.spellings().get(spelling).filter(|_| self.is_loose) else {
             return Fit::Exact;
+        };
+        if entry.ordinal != Some(ordinal) {
+            let key = Walk::new(self.exact.entry(ordinal));
+            *entry = Compared { ordinal: Some(ordinal), key, lacks_marks: None };
         }
-        let key = self.exact.entry(ordinal);
-        match self.term.word.spellings().get(spelling).map_or(Fit::No, |way| way.fit(key, position)) {
-            // A reading tells whether there should be marks, and so does a mark anywhere.
-            Fit::Unmarked
-                if !self.exact.field(ordinal, ColumnName::READING_FIELD).is_empty()
-                    || !is_without_marks(key) =>
-            {
+        match way.fit(entry.key.to(position)) {
+            Fit::Unmarked if !*entry.lacks_marks.get_or_insert_with(|| self.lacks_marks(ordinal, work)) => {
                 Fit::No
             }
             fit => fit,
         }
     }
+
+    /// Tells whether an entry is written without voicing marks. A reading tells whether there should be some, and so does a
+    /// mark anywhere.
+    fn lacks_marks(&self, ordinal: usize, work: &Cell<usize>) -> bool {
+        let key = self.exact.entry(ordinal);
+        work.set(work.get().saturating_sub(key.len()));
+        self.exact.field(ordinal, ColumnName::READING_FIELD).is_empty() && is_without_marks(key)
+    }
+}
+
+/// An entry whose places are being compared, and what is found out of it once for all of them.
+#[derive(Default)]
+struct Compared<'a> {
+    ordinal: Option<usize>,
+    key: Walk<'a>,
+    lacks_marks: Option<bool>,
 }
 
 /// Returns the `wanted` best of what was found, in order, without sorting the rest.
@@ -386,7 +425,83 @@ fn best(found: &mut Vec<u64>, wanted: usize) -> impl Iterator<Item = Hit> {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use wakashu_archive::{Archive, EntryDraft};
+    use wakashu_support::{Collection, poem};
+
     use super::*;
+
+    /// Searches poems in their order; returns which are found, exact ones first, and how often others had their turn meanwhile.
+    fn search_in(poems: &[(&str, &str)], query: &str) -> (Vec<usize>, usize) {
+        let entries = (1..).zip(poems).map(|(rank, (text, account))| EntryDraft {
+            poem: (*text).to_owned(),
+            account: (*account).to_owned(),
+            ..poem(rank, None)
+        });
+        let bytes = Collection::default().round("第1回").entries(entries).bytes();
+        let archive = Archive::open(&*bytes).unwrap();
+        let reference = archive.column(ColumnName::Text).unwrap();
+        let span = [reference.offset, reference.span().end()].map(|at| usize::try_from(at).unwrap());
+        let count = u32::try_from(poems.len()).unwrap();
+        let column = Column::open(&reference, &bytes.slice(span[0]..span[1]), count).unwrap();
+        let columns = Columns { text: Some(column), ..Columns::default() };
+        let (query, within) = (Query::parse(query).unwrap(), 0..poems.len());
+        let mut matching = pin!(columns.matching(&query, &within));
+        let mut turns = 0;
+        loop {
+            match matching.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(mut found) => {
+                    let hits = best(&mut found, usize::MAX).map(|hit| hit.ordinal).collect();
+                    return (hits, turns);
+                }
+                Poll::Pending => turns += 1,
+            }
+        }
+    }
+
+    /// An entry has at most so many places that are compared; those of its poem are not its account's.
+    #[test]
+    fn an_account_is_found_however_often_the_poem_has_its_name() {
+        let (latin, kana) = ("a".repeat(300), "か".repeat(300));
+        let poems = [(latin.as_str(), "@a"), (latin.as_str(), "@b"), (kana.as_str(), "@かが"), ("か", "@か")];
+        assert_eq!(search_in(&poems, "account:a").0, [0]);
+        assert_eq!(search_in(&poems, "account:かが").0, [2]);
+        assert_eq!(search_in(&poems, "account:か").0, [3, 2]);
+        assert_eq!(search_in(&poems, "か account:が").0, [2]);
+    }
+
+    /// Whether an entry has marks is found out once, not at each of its places; and whatever is done counts.
+    #[test]
+    fn others_have_their_turn_by_the_work_that_is_done() {
+        let marked = "か".repeat(20_000) + "ざ";
+        let poems = vec![(marked.as_str(), "@a"); 40];
+        let (found, turns) = search_in(&poems, "がが");
+        assert!(found.is_empty());
+        // A portion ends with an entry.
+        let least = 40 * marked.len() / (PORTION + marked.len());
+        assert!((least..2 * least).contains(&turns), "{turns} turns, {least} at least");
+        // The longest term is in all of them. Each of the others has to be looked for in all of them, too.
+        let (found, turns) = search_in(&poems, "かかか がが");
+        assert!(found.is_empty());
+        assert!((least..4 * least).contains(&turns), "{turns} turns, {least} at least");
+        let unmarked = "か".repeat(20_000);
+        let (found, _) = search_in(&[(&marked, "@a"), (&unmarked, "@a")], "かかか がが");
+        assert_eq!(found, [1]);
+    }
+
+    /// Many places of a long word, in poems that are short enough to be many in a portion of bytes.
+    #[test]
+    fn places_that_are_compared_count_as_work() {
+        let text = "わ".repeat(500);
+        let poems = vec![(text.as_str(), "@a"); 100];
+        // Wherever it could be, 99 kana are what they may be, and the last is not.
+        let (found, turns) = search_in(&poems, &("わ".repeat(99) + "ば"));
+        assert!(found.is_empty());
+        let compared = 256 * 100;
+        assert!(turns >= 100 * compared / (PORTION + compared), "{turns} turns");
+    }
 
     #[test]
     fn terms_and_prefixes_are_read() {

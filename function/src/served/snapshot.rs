@@ -141,6 +141,16 @@ impl Snapshot {
         renewed
     }
 
+    /// Returns the same archive, fresh, and published at another time.
+    #[must_use]
+    pub(crate) fn republished(&self, published_at: Timestamp) -> Self {
+        let mut republished = self.with_staleness(None);
+        if let Some(loaded) = &mut republished.loaded {
+            loaded.published_at = Some(published_at);
+        }
+        republished
+    }
+
     /// Returns the state.
     #[must_use]
     pub fn state(&self) -> IndexState {

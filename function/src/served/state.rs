@@ -64,6 +64,8 @@ enum Asking {
 enum Look {
     /// What is served is the newest.
     Same,
+    /// So it is, and it was published once more.
+    Republished(Timestamp),
     /// So it is, but it was opened anew.
     Renewed(Arc<Index>),
     Newer(Snapshot),
@@ -182,7 +184,9 @@ impl ArchiveState {
             let doubted =
                 |current: &Snapshot| current.index().is_some_and(|one| one.doubted_since().is_some());
             match look {
-                Look::Same if doubted(&self.current()) => Err(RefreshError::FoundDamaged),
+                Look::Same | Look::Republished(_) if doubted(&self.current()) => {
+                    Err(RefreshError::FoundDamaged)
+                }
                 look => Ok(look),
             }
         });
@@ -222,6 +226,9 @@ impl ArchiveState {
             Look::Renewed(index) => {
                 tracing::info!("the archive was opened anew");
                 self.current.store(Arc::new(current.renewed(index)));
+            }
+            Look::Republished(published_at) => {
+                self.current.store(Arc::new(current.republished(published_at)));
             }
             Look::Same if current.stale_since().is_some() => {
                 tracing::info!("the archive is fresh again");
@@ -265,7 +272,9 @@ impl ArchiveState {
         let is_served = served.as_ref().is_some_and(|index| index.archive().digest() == expected);
         if is_served && doubtful.is_none() {
             known.pointer = Some(etag);
-            return Ok(Look::Same);
+            let published_at = pointer.current.published_at;
+            let is_known = current.loaded().is_some_and(|loaded| loaded.published_at == Some(published_at));
+            return Ok(if is_known { Look::Same } else { Look::Republished(published_at) });
         }
         let object = storage.object(&archive_key(expected), Some(pointer.current.bytes)).await?;
         let announced = Announced {

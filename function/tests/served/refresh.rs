@@ -103,6 +103,7 @@ fn no_world_mixes_loses_or_breaks_archives() {
         let Tally {
             flips,
             faults,
+            leftovers,
             failed_refreshes,
             answers,
             kept_the_old,
@@ -114,6 +115,7 @@ fn no_world_mixes_loses_or_breaks_archives() {
         for (what, happened) in [
             ("flips", flips),
             ("faults", faults),
+            ("pointers that a cache had kept", leftovers),
             ("failed refreshes", failed_refreshes),
             ("answers", answers),
             ("answers from an archive already replaced", kept_the_old),
@@ -150,6 +152,11 @@ fn a_store_that_serves_another_archive_is_noticed() {
 #[test]
 fn an_archive_that_is_never_replaced_is_noticed() {
     check_caught(Bug::NeverRefreshes, "is the newest");
+}
+
+#[test]
+fn an_archive_that_gives_way_to_what_a_cache_has_kept_is_noticed() {
+    check_caught(Bug::LeftoversPassForNew, "a refresh went well and serves");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Search over a bucket: a column is fetched once, when it is first needed, and only if there is room for it.
 
+use std::time::Duration;
+
 use serde_json::json;
 use wakashu_archive::ColumnName;
 use wakashu_archive::Span;
@@ -7,7 +9,9 @@ use wakashu_bench::{Shape, write_archive};
 use wakashu_tests::{HttpRequest, call};
 
 use super::load::under_load;
+use super::outage::wait_until;
 use super::store::{Store, folder, open};
+use wakashu_support::fault_proxy::{Fault, Rule};
 
 fn search(query: &str) -> HttpRequest {
     call("search_poems", &json!({ "query": query, "limit": 1 }))
@@ -51,6 +55,29 @@ fn a_column_is_fetched_once_and_on_the_first_search() {
     assert_eq!(fetched(&prompt), (1, 1), "the others come when they are named");
     assert!(!server.send(&search("honka:wikisource")).is_tool_error());
     assert_eq!(fetched(&honka), (1, 1));
+}
+
+/// The read of a large column outlasts any answer. It was begun again for each search, and never ended.
+#[test]
+fn a_column_that_comes_after_the_search_has_ended_is_there_for_the_next() {
+    let (_folder, path) = folder();
+    write_archive(&path, &[Shape { rounds: 1, entries: 32, picture_bytes: 0 }]).unwrap();
+    let column = range(open(&path).0.column(ColumnName::Text).unwrap().span());
+    let store = Store::with(&path);
+    let server = store.serve(&[("WAKASHU_TOOL_TIMEOUT_MS", "100"), ("WAKASHU_REFRESH_SECONDS", "86400")]);
+    // Each read takes several times as long as a search may, and less than storage takes for a failure.
+    store.proxy.inject(Rule::on("GET", "/archives/", Fault::Delay(Duration::from_secs(1))));
+    assert!(server.send(&search("poet")).is_tool_error());
+    let mut came = 0;
+    wait_until("what was begun is found", || {
+        let reads = store.archive_reads();
+        came += reads.iter().filter(|one| one.range.as_deref() == Some(&column)).count();
+        if came > 0 {
+            store.proxy.heal();
+        }
+        !server.send(&search("poet")).is_tool_error()
+    });
+    assert_eq!(came, 1);
 }
 
 #[test]

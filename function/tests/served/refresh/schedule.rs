@@ -9,6 +9,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
+use tokio::runtime::Runtime;
+
 /// Random numbers from a seed (SplitMix64).
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
@@ -125,14 +127,24 @@ impl Wake for Turn {
 /// Something that is done in a world, next to other things.
 pub(crate) type Task<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + 'a>>;
 
-/// Runs tasks to their end, one step of a randomly chosen one at a time. Ends early with the first violation.
-pub(crate) fn run(mut tasks: Vec<Task<'_>>, clock: &Clock, random: &mut Random) -> Result<(), String> {
+/// Runs tasks to their end, one step of a randomly chosen one at a time, and now and then those that the server has spawned.
+/// Ends early with the first violation.
+pub(crate) fn run(
+    mut tasks: Vec<Task<'_>>,
+    spawned: &Runtime,
+    clock: &Clock,
+    random: &mut Random,
+) -> Result<(), String> {
     let ready = Arc::new(Mutex::new((0..tasks.len()).collect::<Vec<_>>()));
     let wakers: Vec<Waker> =
         (0..tasks.len()).map(|task| Arc::new(Turn { task, ready: Arc::clone(&ready) }).into()).collect();
     let mut open = tasks.len();
     let mut done = vec![false; tasks.len()];
     while open > 0 {
+        let nothing_else = ready.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        if spawned.metrics().num_alive_tasks() > 0 && (nothing_else || random.chance(50)) {
+            spawned.block_on(tokio::task::yield_now());
+        }
         let next = {
             let mut ready = ready.lock().unwrap_or_else(PoisonError::into_inner);
             if ready.is_empty() {

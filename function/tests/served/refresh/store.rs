@@ -25,6 +25,10 @@ struct Held {
     random: Random,
     objects: BTreeMap<String, Bytes>,
     pointer: Option<Pointer>,
+    /// Those before it: a cache on the way may have kept one.
+    earlier: Vec<Pointer>,
+    /// Whether a cache has just answered with one of them.
+    has_leftover: bool,
     /// Which archive the pointer named, at every flip.
     named: Vec<usize>,
     /// Which archives were ever removed, also those that came back.
@@ -32,7 +36,10 @@ struct Held {
     fault_percent: usize,
     /// Seeded bug: keys lead to another archive.
     swaps_archives: bool,
+    /// Seeded bug: what a cache has kept cannot be told from what is new.
+    dates_leftovers_anew: bool,
     faults: usize,
+    leftovers: usize,
 }
 
 impl Store {
@@ -41,11 +48,15 @@ impl Store {
             random,
             objects: BTreeMap::new(),
             pointer: None,
+            earlier: Vec::new(),
+            has_leftover: false,
             named: Vec::new(),
             pruned: BTreeSet::new(),
             fault_percent,
             swaps_archives: false,
+            dates_leftovers_anew: false,
             faults: 0,
+            leftovers: 0,
         };
         Self { clock, held: Arc::new(Mutex::new(held)) }
     }
@@ -58,6 +69,10 @@ impl Store {
         self.held().swaps_archives = true;
     }
 
+    pub(crate) fn date_leftovers_anew(&self) {
+        self.held().dates_leftovers_anew = true;
+    }
+
     /// Writes the archive, then the pointer, then removes all but the `keep` latest, as publishing does.
     pub(crate) fn publish(&self, version: usize, keep: usize) {
         let mut held = self.held();
@@ -67,7 +82,7 @@ impl Store {
             digest: published.digest,
             bytes: published.bytes.len() as u64,
             built_from: ContentHash::of(&[]),
-            published_at: "2026-11-16T00:00:00Z".parse().unwrap(),
+            published_at: format!("2026-11-16T00:00:{:02}Z", held.named.len()).parse().unwrap(),
             changes: None,
             note: None,
         };
@@ -83,12 +98,16 @@ impl Store {
                 held.pruned.insert(other);
             }
         }
-        held.pointer = Some(pointer);
+        let before = held.pointer.replace(pointer);
+        held.earlier.extend(before);
+        held.has_leftover = false;
     }
 
-    /// Ends all faults.
+    /// Ends all faults, and empties the caches on the way.
     pub(crate) fn heal(&self) {
-        self.held().fault_percent = 0;
+        let mut held = self.held();
+        held.fault_percent = 0;
+        held.earlier.clear();
     }
 
     /// Returns how often the pointer was flipped.
@@ -111,6 +130,10 @@ impl Store {
 
     pub(crate) fn faults(&self) -> usize {
         self.held().faults
+    }
+
+    pub(crate) fn leftovers(&self) -> usize {
+        self.held().leftovers
     }
 
     /// Takes its time, then perhaps fails.
@@ -157,6 +180,59 @@ impl Store {
     }
 }
 
+impl Held {
+    fn etag(&self) -> Etag {
+        Etag::new(self.named.len().to_string())
+    }
+
+    /// Returns one of the earlier pointers, if there is one that does not know the archive that is newest.
+    fn leftover(&mut self) -> Option<Fetched> {
+        let newest = self.pointer.as_ref()?.current.digest;
+        let kept: Vec<usize> =
+            (0..self.earlier.len()).filter(|at| !self.earlier[*at].names(newest)).collect();
+        if kept.is_empty() {
+            return None;
+        }
+        let at = self.random.pick(&kept);
+        let mut pointer = self.earlier[at].clone();
+        if self.dates_leftovers_anew {
+            pointer.current.published_at = "2027-01-01T00:00:00Z".parse().unwrap();
+        }
+        (self.has_leftover, self.leftovers) = (true, self.leftovers + 1);
+        let value = serde_json::to_vec(&pointer).unwrap().into();
+        Some(Fetched::Changed { value, etag: Etag::new(format!("kept {at}")) })
+    }
+}
+
+impl Store {
+    /// Answers with the pointer that is stored.
+    async fn stored(&self, known: Option<&Etag>) -> Result<Fetched, StorageError> {
+        let (etag, json, garbled) = {
+            let mut held = self.held();
+            let Some(pointer) = &held.pointer else { return Ok(Fetched::Missing) };
+            let json = serde_json::to_vec(pointer).unwrap();
+            let percent = held.fault_percent / 2;
+            (held.etag(), json, held.random.chance(percent))
+        };
+        // The answer too takes its way; meanwhile the pointer may flip again.
+        let delay = self.held().random.delay();
+        self.clock.sleep(delay).await;
+        if garbled {
+            let mut held = self.held();
+            held.faults += 1;
+            if held.random.chance(30) {
+                return Ok(Fetched::Missing);
+            }
+            let cut = held.random.below(json.len());
+            return Ok(Fetched::Changed { value: Bytes::copy_from_slice(&json[..cut]), etag });
+        }
+        if known == Some(&etag) {
+            return Ok(Fetched::Unchanged);
+        }
+        Ok(Fetched::Changed { value: json.into(), etag })
+    }
+}
+
 impl ReadStore for Store {
     /// Says nothing of other lengths: that an archive is another one is for its reader to notice.
     fn object<'a>(
@@ -177,30 +253,37 @@ impl ReadStore for Store {
         Box::pin(async move {
             assert_eq!(key, POINTER_KEY);
             self.work(key).await?;
-            let (etag, json, garbled) = {
+            // To one who has the newest: of an older one it could not be told that it is left over.
+            let leftover = {
                 let mut held = self.held();
-                let Some(pointer) = &held.pointer else { return Ok(Fetched::Missing) };
-                let etag = Etag::new(held.named.len().to_string());
-                let json = serde_json::to_vec(pointer).unwrap();
-                let percent = held.fault_percent / 2;
-                (etag, json, held.random.chance(percent))
+                let is_newest = known == Some(&held.etag());
+                if is_newest && held.random.chance(20) { held.leftover() } else { None }
             };
-            // The answer too takes its way; meanwhile the pointer may flip again.
-            let delay = self.held().random.delay();
-            self.clock.sleep(delay).await;
-            if garbled {
+            if let Some(answer) = leftover {
+                return Ok(answer);
+            }
+            self.stored(known).await
+        })
+    }
+
+    /// Some caches answer all the same.
+    fn get_past_caches<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Fetched, StorageError>> {
+        Box::pin(async move {
+            assert_eq!(key, POINTER_KEY);
+            self.work(key).await?;
+            let stubborn = {
                 let mut held = self.held();
-                held.faults += 1;
-                if held.random.chance(30) {
-                    return Ok(Fetched::Missing);
+                let percent = held.fault_percent;
+                if std::mem::take(&mut held.has_leftover) && held.random.chance(percent) {
+                    held.leftover()
+                } else {
+                    None
                 }
-                let cut = held.random.below(json.len());
-                return Ok(Fetched::Changed { value: Bytes::copy_from_slice(&json[..cut]), etag });
+            };
+            if let Some(answer) = stubborn {
+                return Ok(answer);
             }
-            if known == Some(&etag) {
-                return Ok(Fetched::Unchanged);
-            }
-            Ok(Fetched::Changed { value: json.into(), etag })
+            self.stored(None).await
         })
     }
 

@@ -27,6 +27,8 @@ pub(crate) enum Bug {
     RequestLooksTwice,
     /// The state never looks again after its first archive.
     NeverRefreshes,
+    /// What a cache has kept is taken for new: it says that it is.
+    LeftoversPassForNew,
 }
 
 /// What happened, to show that the worlds are not all quiet.
@@ -34,6 +36,8 @@ pub(crate) enum Bug {
 pub(crate) struct Tally {
     pub(crate) flips: usize,
     pub(crate) faults: usize,
+    /// How often a cache answered with an older pointer.
+    pub(crate) leftovers: usize,
     pub(crate) failed_refreshes: usize,
     pub(crate) answers: usize,
     /// Answered from the archive the request began with, while another was served already.
@@ -48,6 +52,7 @@ impl Tally {
     pub(crate) fn add(&mut self, other: &Self) {
         self.flips += other.flips;
         self.faults += other.faults;
+        self.leftovers += other.leftovers;
         self.failed_refreshes += other.failed_refreshes;
         self.answers += other.answers;
         self.kept_the_old += other.kept_the_old;
@@ -79,6 +84,9 @@ pub(crate) fn live(seed: u64, bug: Bug) -> Result<Tally, String> {
     if bug == Bug::StoreSwapsArchives {
         store.swap_archives();
     }
+    if bug == Bug::LeftoversPassForNew {
+        store.date_leftovers_anew();
+    }
     // Caches too small for a page, for all pages, and for nothing.
     let cache_bytes = random.pick(&[6_000, 6_000, 20_000, 64 << 20]);
     let preload_bytes = random.pick(&[0, 0, 0, 0, 8 << 20]);
@@ -106,14 +114,15 @@ pub(crate) fn live(seed: u64, bug: Bug) -> Result<Tally, String> {
     for _ in 0..3 + random.below(4) {
         tasks.push(Box::pin(world.reading(random.branch(), is_well)));
     }
-    run(tasks, &clock, &mut random)?;
+    run(tasks, &runtime, &clock, &mut random)?;
 
     world.store.heal();
     let questions: Vec<Question> = (0..3).map(|_| Question::any(&mut random)).collect();
-    run(vec![Box::pin(world.in_the_end(&questions))], &clock, &mut random)?;
+    run(vec![Box::pin(world.in_the_end(&questions))], &runtime, &clock, &mut random)?;
     let mut tally = world.tally.into_inner();
     tally.flips = world.store.flips();
     tally.faults = world.store.faults();
+    tally.leftovers = world.store.leftovers();
     Ok(tally)
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use wakashu_archive::{
-    Archive, Column, ColumnName, ContentHash, EntryDraft, Fit, RoundDraft, Word, Writer, finder,
+    Archive, Column, ColumnName, ContentHash, EntryDraft, Fit, RoundDraft, Walk, Word, Writer, finder,
 };
 use wakashu_bench::{Shape, write_archive};
 
@@ -81,7 +81,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
             for spelling in word.spellings() {
                 loose.scan(&spelling.finder(), 0..loose.len(), |ordinal, place| {
-                    let fit = spelling.fit(exact.entry(ordinal), place);
+                    let fit = spelling.fit(Walk::new(exact.entry(ordinal)).to(place));
                     hits += usize::from(fit >= Fit::Loose);
                     fit == Fit::Exact
                 });
