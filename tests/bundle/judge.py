@@ -159,9 +159,9 @@ def wrong_address(wakashu, folder, unpacked, address) -> None:
     (page / "current.json").write_text("<!doctype html><title>移転しました</title>", "utf-8")
     port = int(address.rsplit(":", 1)[1])
     for what, host, sentence in [
-        ("nobody there", contextlib.nullcontext(), "TODO"),
-        ("nothing there", serving(empty, port), "TODO"),
-        ("a web page there", serving(page, port), "TODO"),
+        ("nobody there", contextlib.nullcontext(), "cannot be reached"),
+        ("nothing there", serving(empty, port), "nothing has been published to"),
+        ("a web page there", serving(page, port), "sends a web page (HTML) instead of the file"),
     ]:
         with host:
             answer, _ = ask(unpacked)

@@ -213,7 +213,7 @@ impl Site {
             hint,
         };
         let preview = Preview {
-            mark: format!("{title}\""),
+            mark: "1".to_owned(),
             lang: "ja",
             summary: format!("エラー 2 件 {title}"),
             findings: vec![finding(Some(title.to_owned())), finding(None)],
