@@ -31,7 +31,7 @@ pub(crate) use folder::Counts;
 use folder::SiteFolder;
 
 /// A bundle that lies in the folder is offered to readers.
-const BUNDLE: &str = "和歌集.mcpb";
+const BUNDLE: &str = "歌集.mcpb";
 
 /// What the site is made of.
 #[derive(Debug)]

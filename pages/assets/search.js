@@ -1,10 +1,11 @@
 // Looks for poems in the browser, with the answers that the server gives: archive/src/search_key.rs and
-// function/src/served/search.rs, line for line. The tables are generated from there; tests/search/static compares.
+// function/src/served/search.rs, line for line. The tables are generated from there; tests/tests/site/search.rs
+// compares hits and sentences.
 (function (root) {
   "use strict";
 
   var T = TABLES;
-  var MOST_TERMS = 8, MOST_SPELLINGS = 6, LONG_WORD = 4, LONG_VOWEL_WORD = 3, MOST_PLACES = 256;
+  var MOST_CHARACTERS = 200, MOST_TERMS = 8, MOST_SPELLINGS = 6, LONG_WORD = 4, LONG_VOWEL_WORD = 3, MOST_PLACES = 256;
   var HITS_ON_A_PAGE = 20, LOOSE = 0x80000000;
   var NO = 0, UNMARKED = 1, LOOSELY = 2, EXACTLY = 3;
   var READING = 1, ACCOUNT = 2;
@@ -220,8 +221,9 @@
 
   function refusal(sentence) { return { refused: sentence }; }
 
-  /** Reads a query; the sentences are those of search_poems. */
+  /** Reads a query; the sentences are those of the page that a server makes. */
   function parse(text) {
+    if (Array.from(text).length > MOST_CHARACTERS) return refusal("探す言葉は200字までにしてください。");
     var query = { terms: [], round: "" }, rest = trimmed(text);
     while (rest !== "") {
       var parts = firstWord(rest), colon = parts[0].search(/[:：]/), scope = "text", value = parts[0];
@@ -240,8 +242,8 @@
     }
     query.terms.sort(function (one, other) { return other.word.bytes - one.word.bytes; });
     if (query.terms.length > 0) return query;
-    return refusal(query.round === "" ? "探す言葉をひとつ以上、空白以外の文字で渡してください。"
-      : "round: のほかに、探す言葉をひとつ以上渡してください。");
+    return refusal(query.round === "" ? "探す言葉をひとつ以上、空白以外の文字で入れてください。"
+      : "round: のほかに、探す言葉をひとつ以上入れてください。回の全体は表紙からたどれます。");
   }
 
   // ---- titles of rounds
@@ -449,11 +451,11 @@
   function ask(text, from, count, load) {
     var query = parse(text);
     if (query.refused) return Promise.resolve(query);
-    if (!index.searchable) return Promise.resolve(refusal("この和歌集の索引には検索用のデータがないため、歌を探せません。"));
+    if (index.refused) return Promise.resolve(refusal(index.refused));
     var within = { first: 0, count: index.count };
     if (query.round !== "") {
       within = findRound(index.rounds, query.round);
-      if (!within) return Promise.resolve(refusal("指定された回のデータは見つかりませんでした。"));
+      if (!within) return Promise.resolve(refusal("その名前の回は見つかりませんでした。"));
     }
     var needed = [];
     query.terms.forEach(function (term) {
@@ -545,7 +547,7 @@
     if (range("yomi")) words.append(writeMarked(element("p", "quiet", "よみ "), entry.yomi, range("yomi"), 120));
     var where = element("p", "quiet");
     where.append(element("bdi", "", hit.round.title), " " + entry.rank + "位 ", writeMarked(element("bdi"), entry.account, range("account"), 60));
-    if (hit.isLoose) where.append(element("span", "note", "表記の違いを許した一致"));
+    if (hit.isLoose) where.append(element("span", "note", "表記ゆれを含む一致"));
     words.append(where);
     article.append(words);
     var item = element("li");
@@ -597,9 +599,9 @@
   if (field) {
     field.value = text;
     // Whoever is about to type will ask.
-    field.addEventListener("focus", function () { prepare().then(function () { return index.searchable && load(index.keys.text.map(function (part) { return part[0]; })); }).catch(function () {}); }, { once: true });
+    field.addEventListener("focus", function () { prepare().then(function () { return !index.refused && load(index.keys.text.map(function (part) { return part[0]; })); }).catch(function () {}); }, { once: true });
   }
-  if (text.trim() !== "") {
+  if (trimmed(text) !== "") {
     document.title = text + " の検索｜" + document.title.split("｜").slice(1).join("｜");
     run(text, Math.max(1, Math.min(100000, parseInt(asked.get("page"), 10) || 1)));
   }

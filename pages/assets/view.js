@@ -201,7 +201,7 @@
     // The poem comes first, whatever it looks like.
     const links = before.findIndex((line, at) => at > 0 && webAddress(line));
     entry.poem = (links < 0 ? before : before.slice(0, links)).join("\n");
-    for (const line of links < 0 ? [] : before.slice(links)) (webAddress(line) ? entry.honka : entry.rest).push(line);
+    for (const line of links < 0 ? [] : before.slice(links)) (outward(line) ? entry.honka : entry.rest).push(line);
     return entry;
   }
 
@@ -268,6 +268,12 @@
       const url = new URL(text);
       return url.username || url.password ? "" : url.href;
     } catch { return ""; }
+  }
+
+  /** Splits an address that leads outwards, as the pages do: the host without a port, and what follows; else null. */
+  function outward(text) {
+    const parts = /^https?:\/\/([\p{Alphabetic}\p{N}._-]+)(?::\d*)?([/?#].*)?$/iu.exec(text);
+    return parts && webAddress(text) ? { host: parts[1], rest: parts[2] || "" } : null;
   }
 
   // Asking the server.
@@ -473,12 +479,12 @@
 
   function drawHonka(item, text) {
     const link = item.querySelector("a"), rest = item.querySelector(".rest");
-    const url = new URL(webAddress(text));
-    link.href = url.href;
-    link.querySelector("bdi").textContent = text.split("/")[2];
-    let path = text.split("/").slice(3).join("/");
+    const found = outward(text);
+    link.href = webAddress(text);
+    link.querySelector("bdi").textContent = found.host;
+    let path = found.rest;
     try { path = decodeURIComponent(path); } catch { /* as it is */ }
-    if (/[\s\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/.test(path)) path = text.split("/").slice(3).join("/");
+    if (/[\s\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/.test(path)) path = found.rest;
     rest.textContent = path.replace(/^\/+|\/+$/g, "").slice(0, 80);
     return item;
   }

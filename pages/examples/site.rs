@@ -21,11 +21,10 @@ fn main() {
     let collection = Collection::new(Archive::open(bytes.as_slice()).unwrap());
     let archive = collection.archive();
     let base = arguments.next();
-    let connect = Connect {
-        mcp: Some("https://waka.example/mcp"),
-        store: base.as_deref(),
-        bundle: Some("和歌集.mcpb"),
-    };
+    let connect =
+        Connect {
+            mcp: Some("https://waka.example/mcp"), store: base.as_deref(), bundle: Some("歌集.mcpb")
+        };
     let site = Renderer {
         collection: &collection,
         place: Place { style: LinkStyle::Folder, base: base.as_deref(), can_search: true, preview: None },

@@ -167,7 +167,7 @@ pub(crate) fn search_field(links: &Links<'_>, query: &str) -> Markup {
             form.find action=(links.to(Address::Search)) method="get" {
                 label.quiet for="q" { "歌を探す" }
                 input #q type="search" name="q" value=(Text(query)) placeholder="言葉・よみ・投稿者"
-                    autocomplete="off" maxlength="300";
+                    autocomplete="off" maxlength="200";
                 button type="submit" { "探す" }
             }
         }

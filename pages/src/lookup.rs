@@ -41,7 +41,8 @@ pub struct Lookup {
     /// The parts of each column, and those of the entries: JSON rows of path, first entry, number of entries.
     parts: [Vec<String>; 4],
     rounds: Vec<String>,
-    searchable: bool,
+    /// Why nothing can be searched for; empty if it can.
+    refused: &'static str,
     entries: usize,
     rows: String,
     rows_from: usize,
@@ -63,7 +64,7 @@ impl Default for Lookup {
             files: vec![PROGRAM.clone()],
             parts: Default::default(),
             rounds: Vec::new(),
-            searchable: true,
+            refused: "",
             entries: 0,
             rows: String::new(),
             rows_from: 0,
@@ -72,12 +73,16 @@ impl Default for Lookup {
 }
 
 impl Lookup {
-    /// Adds a column; without one, or with one of other keys, nothing is found and the page says so.
+    /// Adds a column; without one, or with one of other keys, nothing is found and the page says so, as a server does.
     pub fn column(&mut self, name: ColumnName, column: Option<&Column>) {
-        let Some(column) = column.filter(|column| column.keys_version() == KEYS_VERSION) else {
-            self.searchable = false;
+        let Some(column) = column else {
+            self.refused = "この和歌集には検索用のデータがないため、歌を探せません。";
             return;
         };
+        if column.keys_version() != KEYS_VERSION {
+            self.refused = "この和歌集の検索用のデータは別の版のプログラムで作られているため、作り直すまで歌を探せません。";
+            return;
+        }
         let (keys, word) = (column.exact(), word(name));
         let mut from = 0;
         while from < keys.len() {
@@ -134,9 +139,9 @@ impl Lookup {
     pub fn finish(mut self) -> Vec<LookupFile> {
         self.close_rows();
         let [text, prompt, honka, entries] = self.parts.map(|parts| parts.join(","));
-        let (rounds, count, searchable) = (self.rounds.join(",\n"), self.entries, self.searchable);
+        let (rounds, count, refused) = (self.rounds.join(",\n"), self.entries, self.refused);
         let body = format!(
-            "wakashuLookup.index({{\"searchable\":{searchable},\"count\":{count},\"keys\":{{\"text\":[{text}],\
+            "wakashuLookup.index({{\"refused\":\"{refused}\",\"count\":{count},\"keys\":{{\"text\":[{text}],\
              \"prompt\":[{prompt}],\"honka\":[{honka}]}},\"entries\":[{entries}],\"rounds\":[{rounds}]}})\n"
         );
         self.files.push(LookupFile::new("search/index", body));

@@ -11,18 +11,23 @@ const { chromium } = createRequire(path.join(root, ".tools/browser/"))("playwrig
 const given = process.argv.slice(2);
 const looks = [];
 if (given[0] === "folder") {
-  looks.push(...exported("the folder", given[1], true));
+  looks.push(...exported("the folder", given[1]));
 } else {
   for (let at = 0; at < given.length; at += 3) {
     const [name, endpoint, folder] = given.slice(at, at + 3);
-    looks.push({ name: `${name}, served`, base: endpoint.replace(/mcp$/, ""), isServed: true, isLarge: name === "large" });
-    looks.push(...exported(name, folder, name !== "large"));
+    looks.push({ name: `${name}, served`, base: endpoint.replace(/mcp$/, ""), isServed: true, ...kind(name) });
+    looks.push(...exported(name, folder));
   }
 }
 
-function exported(name, folder, asFiles) {
-  const files = { name: `${name}, as files`, base: `${pathToFileURL(path.resolve(folder)).href}/`, isLarge: !asFiles };
-  return [...(asFiles ? [files] : []), { name: `${name}, on a static host`, folder, isLarge: !asFiles }];
+function exported(name, folder) {
+  const files = { name: `${name}, as files`, base: `${pathToFileURL(path.resolve(folder)).href}/` };
+  return [files, { name: `${name}, on a static host`, folder }].map((look) => ({ ...look, ...kind(name) }));
+}
+
+/** Says how much of a collection is looked at, and what is looked for in it. */
+function kind(name) {
+  return { isLarge: name === "large", queries: name === "hostile" ? ["の", "alert", "account:script"] : ["の"] };
 }
 
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });

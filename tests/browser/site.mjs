@@ -13,8 +13,8 @@ const MOST_PAGES = 45;
 const MOST_LINKS = 4000;
 
 export class Site {
-  constructor(browser, { name, base, isServed = false, isLarge = false }) {
-    Object.assign(this, { browser, name, base, isServed, isLarge });
+  constructor(browser, { name, base, isServed = false, isLarge = false, queries = ["の"] }) {
+    Object.assign(this, { browser, name, base, isServed, isLarge, queries });
     this.problems = [];
     this.pages = 0;
     this.links = 0;
@@ -34,11 +34,11 @@ export class Site {
     const round = seen.find((page) => page.kind === "round" && !page.isPaged) ?? seen.find((page) => page.kind === "round");
     if (!poem || !round) return this.problem(this.base, "there is no poem, or no round");
     await this.keyboard(context, poem);
-    await this.search(context);
+    for (const query of this.queries) await this.search(context, query);
     await this.print(context, round);
     await context.close();
     await this.narrow([this.front, round.url, poem.url, ...seen.filter((page) => page.kind === "poem").slice(1, 4).map((page) => page.url)]);
-    await this.withoutScript(poem);
+    await this.withoutScript([this.front, round.url, poem.url]);
     if (this.isServed && !this.isLarge) await this.dark([this.front, round.url, poem.url]);
   }
 
@@ -184,19 +184,19 @@ export class Site {
   }
 
   /** Looks for something, by typing it into the field. */
-  async search(context) {
+  async search(context, query) {
     const page = await this.page(context, this.front);
     const field = page.locator('input[type="search"]').first();
     if (await field.count()) {
-      await field.fill("の");
+      await field.fill(query);
       await field.press("Enter");
       const mark = page.locator("main .hits mark").first();
-      await mark.waitFor({ timeout: 10000 }).catch(() => this.problem(page.url(), "nothing is found, or marked"));
+      await mark.waitFor({ timeout: 10000 }).catch(() => this.problem(page.url(), `nothing is found by ${query}, or marked`));
       const found = await page.evaluate(eye.survey);
       for (const what of found.problems) this.problem(page.url(), what);
       for (const link of found.links.filter((link) => link.startsWith(this.base))) await this.leads(page.url(), link.split("#")[0]);
       await this.judge(page, page.url());
-      await this.shoot(page, "search");
+      await this.shoot(page, `search-${this.queries.indexOf(query)}`);
     } else {
       this.problem(this.base, "there is no field to search with");
     }
@@ -243,11 +243,20 @@ export class Site {
     await context.close();
   }
 
-  async withoutScript({ url }) {
+  /** Looks at pages without script: front, round and poem, and a search that was asked for by its address. */
+  async withoutScript([front, round, poem]) {
     const context = await this.open({ javaScriptEnabled: false });
-    const page = await this.page(context, url);
-    if (!(await page.locator(".waka").first().isVisible())) this.problem(url, "without script there is no poem");
-    if (await page.locator("button.copy").isVisible()) this.problem(url, "without script there is a button that does nothing");
+    const shows = { [front]: "main a[href*='rounds/']", [round]: "ol.entries .waka", [poem]: ".waka" };
+    // Where nobody answers, the page says what to do instead.
+    shows[`${this.base}search${this.isServed ? "" : "/index.html"}?q=%E3%81%AE`] = this.isServed ? ".hits mark" : "noscript p.alert";
+    for (const [url, what] of Object.entries(shows)) {
+      const page = await this.page(context, url);
+      for (const seen of ["h1", what]) if (!(await page.locator(seen).first().isVisible())) this.problem(url, `without script there is no ${seen}`);
+      for (const button of await page.locator("button:not([type=submit])").all()) {
+        if (await button.isVisible()) this.problem(url, "without script there is a button that does nothing");
+      }
+      await page.close();
+    }
     await context.close();
   }
 }

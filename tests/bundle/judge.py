@@ -1,5 +1,6 @@
 """Judges what `wakashu bundle` makes: judge.py PROGRAMS PICTURE_CACHE VALIDATOR"""
 
+import contextlib
 import functools
 import http.server
 import json
@@ -44,13 +45,7 @@ def main() -> None:
             unpacked = unpack(outside, folder / "address")
             judge_manifest(unpacked, validator)
             answers_at_once(unpacked, "the address of an exported site")
-        # Nobody is there any more.
-        answer, _ = ask(unpacked)
-        assert answer["result"]["isError"], answer
-        print(f"ok      nobody there, a reader is told: {answer['result']['content'][0]['text']}")
-        told = subprocess.run([wakashu, "bundle", address, "-o", folder / "x.mcpb"], capture_output=True, text=True)
-        assert told.returncode == 2 and not (folder / "x.mcpb").exists(), told
-        print(f"ok      nobody there, a curator is told: {' / '.join(told.stderr.splitlines()[-2:])}")
+        wrong_address(wakashu, folder, unpacked, address)
         every_platform(wakashu, archive, folder, programs, validator)
 
 
@@ -156,6 +151,29 @@ def other_machine(folder: pathlib.Path) -> None:
     print("ok      a machine without a program is told so")
 
 
+def wrong_address(wakashu, folder, unpacked, address) -> None:
+    """The address was right once: nobody answers there any more, the store is gone, or something else is there."""
+    empty, page = folder / "empty", folder / "page"
+    empty.mkdir()
+    page.mkdir()
+    (page / "current.json").write_text("<!doctype html><title>移転しました</title>", "utf-8")
+    port = int(address.rsplit(":", 1)[1])
+    for what, host, sentence in [
+        ("nobody there", contextlib.nullcontext(), "cannot be reached"),
+        ("nothing there", serving(empty, port), "nothing has been published to"),
+        ("a web page there", serving(page, port), "sends a web page (HTML) instead of the file"),
+    ]:
+        with host:
+            answer, _ = ask(unpacked)
+            told = subprocess.run([wakashu, "bundle", address, "-o", folder / "x.mcpb"], capture_output=True, text=True)
+        said = answer["result"]["content"][0]["text"]
+        assert answer["result"]["isError"] and said.startswith("和歌集の索引を読み込めていないため"), answer
+        assert told.returncode == 2 and not (folder / "x.mcpb").exists(), told
+        assert sentence in told.stderr, told
+        print(f"ok      {what}: a reader is told {said}")
+        print(f"ok      {what}: a curator is told {' / '.join(told.stderr.splitlines()[-2:])}")
+
+
 def every_platform(wakashu, archive, folder, programs, validator) -> None:
     program = programs / "wakashu-function"
     targets = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl", "universal-apple-darwin", "x86_64-pc-windows-gnu"]
@@ -166,6 +184,8 @@ def every_platform(wakashu, archive, folder, programs, validator) -> None:
     windows = manifest["server"]["mcp_config"]["platform_overrides"]["win32"]
     assert windows["command"] == "${__dirname}/server/win32-x64/wakashu-function.exe" and windows["args"][0] == "stdio"
     assert (unpacked / "server/win32-x64/wakashu-function.exe").is_file()
+    # All systems offer the setting once one has it; Windows would pass over it without a word.
+    assert windows["env"] == {} and "Windows では働きません" in manifest["user_config"]["archive"]["description"]
     cases = (unpacked / "server/launch.sh").read_text("utf-8")
     assert "Darwin-*) target=darwin-universal" in cases and platform.machine() in cases
     told = subprocess.run([validator, "validate", unpacked / "manifest.json"], capture_output=True, text=True)
@@ -176,12 +196,13 @@ def every_platform(wakashu, archive, folder, programs, validator) -> None:
 class serving:
     """A web host of a folder that answers ranges, as ordinary ones do."""
 
-    def __init__(self, folder: pathlib.Path) -> None:
+    def __init__(self, folder: pathlib.Path, port: int = 0) -> None:
         self.folder = folder
+        self.port = port
 
     def __enter__(self) -> str:
         handler = functools.partial(Ranges, directory=str(self.folder))
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         return f"http://127.0.0.1:{self.server.server_port}"
 

@@ -412,6 +412,12 @@ scene("a hostile collection", async () => {
     await inert(`rank ${rank}`);
     for (const summary of await at.view.locator("summary").all()) await summary.click();
     assert.equal(await text(at, "#where"), title);
+    // What is underlined is where the link leads, whatever stands in the rest.
+    const links = await at.view.locator(".honka a").evaluateAll((links) => links.map((link) => [link.querySelector("bdi").textContent, new URL(link.href).hostname]));
+    for (const [shown, host] of links) assert.equal(shown, host, `rank ${rank}`);
+    // The third poem passes its links off as a part of the prompt.
+    const shown = rank === 3 ? [] : ["example.org", "example.org", "evil.example", "evil.example", "refused.example"];
+    assert.deepEqual(links.map(([host]) => host), shown, `rank ${rank}`);
     if (rank === 1) {
       await at.shot("hostile");
       await at.view.locator(".honka a").last().click();

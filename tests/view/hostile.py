@@ -20,6 +20,9 @@ LINKS = [
     "https://example.org/%E2%80%AEgpj",
     "data:text/html,<script>window.harmed=1</script>",
     "https://example.org/a?b=<b>&c='\"",
+    "https://evil.example#.ja.wikipedia.org/wiki/x",
+    "https://evil.example?.ja.wikipedia.org/wiki/x",
+    "https://ja.wikipedia.org%2f.evil.example/wiki/x",
     "https://refused.example/歌",
 ]
 

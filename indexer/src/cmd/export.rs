@@ -81,10 +81,7 @@ pub fn run(arguments: &ExportArguments, report: Report) -> anyhow::Result<Status
         runtime.block_on(Carried::fetch(store.as_ref() as &dyn ReadStore, local.as_deref(), versions, files))
     })?;
     let bytes = made.sizes.values().map(|figures| figures.bytes).sum();
-    let mut warnings: Vec<Remark> = made.lost.iter().map(|digest| words::lost(*digest)).collect();
-    if bytes > LARGE_BYTES {
-        warnings.push(words::large(&report::bytes(bytes)));
-    }
+    let warnings = warnings(bytes, &made.lost);
     describe(&made, bytes, &warnings, source.digest(), arguments.dry_run, &report);
     if arguments.json {
         report.json(&Exported {
@@ -175,6 +172,12 @@ pub(crate) fn source_date() -> anyhow::Result<Option<Timestamp>> {
     Ok(Some(Timestamp::from(UNIX_EPOCH + Duration::from_secs(seconds.min(1 << 40)))))
 }
 
+/// Returns what the curator should hear of: what could not be carried over, and a site that hosts may refuse.
+fn warnings(bytes: u64, lost: &[ContentHash]) -> Vec<Remark> {
+    let lost = lost.iter().map(|digest| words::lost(*digest));
+    lost.chain((bytes > LARGE_BYTES).then(|| words::large(&report::bytes(bytes)))).collect()
+}
+
 fn describe(
     made: &Made,
     bytes: u64,
@@ -206,6 +209,19 @@ fn describe(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words::Language;
+
+    #[test]
+    fn a_large_site_and_what_was_lost_are_told() {
+        let told = |bytes, lost: &[ContentHash]| {
+            let warnings = warnings(bytes, lost);
+            warnings.iter().map(|one| one.said(Language::English).to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(told(900_000_000, &[]), Vec::<String>::new());
+        assert!(told(900_000_001, &[])[0].contains("GitHub Pages takes at most 1 GB"));
+        assert_eq!(told(900_000_000, &[ContentHash::of(b"one"), ContentHash::of(b"two")]).len(), 2);
+        assert_eq!(told(900_000_001, &[ContentHash::of(b"one")]).len(), 2);
+    }
 
     #[test]
     fn a_public_address_ends_in_a_slash_and_says_where() {

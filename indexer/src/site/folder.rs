@@ -82,7 +82,8 @@ impl SiteFolder {
             _lock: lock,
             before,
             finished,
-            is_ours,
+            // A list names what is ours, that of a run that was killed too.
+            is_ours: is_ours && finished.is_none(),
             after: BTreeMap::new(),
             made: BTreeSet::new(),
             counts: Counts::default(),

@@ -208,6 +208,36 @@ fn the_same_collection_makes_the_same_bytes() {
     assert!(run.stderr.contains("SOURCE_DATE_EPOCH is `yesterday`"), "{}", run.stderr);
 }
 
+/// A book has one date: that of its latest round, or what the environment says.
+#[test]
+fn the_same_collection_makes_the_same_book() {
+    let book = |place: &Place, name: &str, epoch: Option<&str>| {
+        let mut command = place.command(["book", "wakashu_dir", "-o", name, "--no-cache", "--no-progress"]);
+        command.env_remove("SOURCE_DATE_EPOCH").envs(epoch.map(|epoch| ("SOURCE_DATE_EPOCH", epoch)));
+        let run = Run::of(command);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        fs::read(place.path().join(name)).unwrap()
+    };
+    // Texts lie in a book as they are.
+    let is_dated = |book: &[u8], date: &str| {
+        let modified = format!("<meta property=\"dcterms:modified\">{date}</meta>");
+        book.windows(modified.len()).any(|window| window == modified.as_bytes())
+    };
+    let dated = Place::small();
+    let one = book(&dated, "one.epub", None);
+    assert!(is_dated(&one, "2025-05-31T00:00:00Z"));
+    assert_eq!(book(&dated, "two.epub", None), one);
+
+    let undated = Place::new().entry("第1回/1-Laptop");
+    let one = book(&undated, "one.epub", Some("1700000000"));
+    assert!(is_dated(&one, "2023-11-14T22:13:20Z"));
+    assert_eq!(book(&undated, "two.epub", Some("1700000000")), one);
+    assert!(
+        !is_dated(&book(&undated, "now.epub", None), "2023-11-14T22:13:20Z"),
+        "else it is dated by the clock"
+    );
+}
+
 #[test]
 fn a_folder_of_others_is_refused_before_anything_is_written() {
     let place = Place::small();
@@ -235,6 +265,39 @@ fn a_folder_of_others_is_refused_before_anything_is_written() {
     exported(&place, &["wakashu_dir", "-o", "site"]);
     fs::remove_dir_all(place.path().join("site/.wakashu-site")).unwrap();
     assert_eq!(exported(&place, &["wakashu_dir", "-o", "site"])["written"], 0);
+}
+
+/// A folder that already is our site may have files of others, too; a later run does not take them for its own.
+#[test]
+fn a_page_of_others_is_refused_by_every_run() {
+    let place = Place::small();
+    exported(&place, &["wakashu_dir", "-o", "site"]);
+    let mine = place.path().join("site/rounds/第2回/index.html");
+    fs::create_dir_all(mine.parent().unwrap()).unwrap();
+    fs::write(&mine, "mine").unwrap();
+    let before = files(&place.path().join("site"));
+    let place = place.text("第2回/1-New");
+    let run = export(&place, &["wakashu_dir", "-o", "site"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("rounds/第2回/index.html"), "{}", run.stderr);
+    assert_eq!(files(&place.path().join("site")), before);
+    fs::remove_file(&mine).unwrap();
+    exported(&place, &["wakashu_dir", "-o", "site"]);
+    assert_ne!(fs::read(&mine).unwrap(), b"mine");
+}
+
+#[test]
+fn a_bundle_in_the_folder_is_offered() {
+    let place = Place::small();
+    exported(&place, &["wakashu_dir", "-o", "site"]);
+    let link = "href=\"%E6%AD%8C%E9%9B%86.mcpb\"";
+    let front = || fs::read_to_string(place.path().join("site/index.html")).unwrap();
+    assert!(!front().contains(link));
+    fs::write(place.path().join("site/歌集.mcpb"), "a bundle").unwrap();
+    exported(&place, &["wakashu_dir", "-o", "site"]);
+    assert!(front().contains(link), "{}", front());
+    assert_eq!(dead_links(&files(&place.path().join("site"))), Vec::<String>::new());
+    assert_eq!(fs::read(place.path().join("site/歌集.mcpb")).unwrap(), b"a bundle");
 }
 
 #[test]
@@ -298,6 +361,30 @@ fn what_readers_of_the_live_site_hold_is_carried_over() {
     let told = exported(&place, &["wakashu_dir", "-o", "four", "--previous", "two"]);
     assert_eq!(told["warnings"].as_array().unwrap().len(), 1, "{told}");
     assert_eq!(place.run(["history", "four", "--json"]).json()["history"].as_array().unwrap().len(), 0);
+}
+
+/// Style and script have the program's own content: that an older one stays is seen by a deploy of an older program.
+#[test]
+fn style_and_script_of_the_deploy_before_stay_for_one_more() {
+    let place = Place::small();
+    exported(&place, &["wakashu_dir", "-o", "one"]);
+    let older = "body { color: red }";
+    let hash = wakashu_archive::ContentHash::of(older.as_bytes()).to_short_hex();
+    let name = format!("assets/style-{}.css", hash.as_str());
+    fs::write(place.path().join("one").join(&name), older).unwrap();
+    let deploys = place.path().join("one/site.json");
+    let mut known: serde_json::Value = serde_json::from_slice(&fs::read(&deploys).unwrap()).unwrap();
+    let loaded = known["deploys"][0]["files"].as_array_mut().unwrap();
+    loaded.push(serde_json::json!({ "path": name, "bytes": older.len() }));
+    fs::write(&deploys, known.to_string()).unwrap();
+
+    let place = place.file("和歌集.json", "{\"Title\":\"二\"}");
+    exported(&place, &["wakashu_dir", "-o", "two", "--previous", "one", "--history", "1"]);
+    let place = place.file("和歌集.json", "{\"Title\":\"三\"}");
+    exported(&place, &["wakashu_dir", "-o", "three", "--previous", "two", "--history", "1"]);
+    let [two, three] = ["two", "three"].map(|name| files(&place.path().join(name)));
+    assert_eq!(two.get(&name).map(Vec::as_slice), Some(older.as_bytes()));
+    assert!(!three.contains_key(&name), "{:?}", three.keys());
 }
 
 #[test]

@@ -9,12 +9,12 @@ use html5ever::tree_builder::TreeBuilderOpts;
 use html5ever::{ParseOpts, parse_document};
 use markup5ever_rcdom::{Handle, NodeData, RcDom};
 use wakashu_archive::{
-    Archive, ArchivedChunk, ContentHash, EntryDraft, MediaType, PageView, Period, PictureDraft, ReadAt,
-    RenditionDraft, RoundDraft, RoundExtra, Writer,
+    Archive, ArchivedChunk, Column, ColumnName, ContentHash, EntryDraft, MediaType, PageView, Period,
+    PictureDraft, ReadAt, RenditionDraft, RoundDraft, RoundExtra, Writer,
 };
 use wakashu_pages::{
-    ASSETS, Address, Collection, Connect, Document, Hit, LinkStyle, Notice, Outcome, Place, Renderer, Total,
-    chunks_of_page, pages_of_round, picture_file,
+    ASSETS, Address, Collection, Connect, Document, Finding, Hit, LinkStyle, Lookup, LookupFile, Notice,
+    Outcome, Place, Preview, Renderer, Total, chunks_of_page, pages_of_round, picture_file,
 };
 
 /// An archive in memory with its collection.
@@ -107,7 +107,7 @@ impl Site {
 
     pub(crate) fn renderer<'a>(&'a self, style: LinkStyle<'a>, base: Option<&'a str>) -> Renderer<'a> {
         let connect =
-            Connect { mcp: Some("https://waka.example/mcp"), store: base, bundle: Some("和歌集.mcpb") };
+            Connect { mcp: Some("https://waka.example/mcp"), store: base, bundle: Some("歌集.mcpb") };
         Renderer {
             collection: &self.collection,
             place: Place { style, base, can_search: true, preview: None },
@@ -171,6 +171,11 @@ impl Site {
             .collect();
         let found = Outcome::Found { hits: &hits, total: Total::AtLeast(1234), page: 2, more: true };
         documents.push((Address::Search.file(), renderer.search("<花>\"&", &found)));
+        if style == LinkStyle::Folder {
+            documents.push((Address::Search.file(), renderer.lookup(&self.lookup())));
+        } else {
+            documents.extend(self.previewed(renderer));
+        }
         documents
             .push((Address::NotFound.file(), Notice::NotFound.page(renderer.place, Some(&self.collection))));
         documents.push((Address::Feed.file(), renderer.feed("2026-01-01T00:00:00Z")));
@@ -178,11 +183,61 @@ impl Site {
         documents
     }
 
-    /// The files of a folder: all documents, assets, pictures, the bundle.
+    /// What the search of a folder loads.
+    pub(crate) fn lookup(&self) -> Vec<LookupFile> {
+        let (archive, mut lookup) = (self.collection.archive(), Lookup::default());
+        for name in ColumnName::ALL {
+            let column = archive.column(name).map(|reference| {
+                let bytes = self.bytes.as_slice().read_at(reference.span()).unwrap();
+                Column::open(&reference, &bytes, archive.root().entries.to_native()).unwrap()
+            });
+            lookup.column(name, column.as_ref());
+        }
+        for round in archive.root().rounds.iter() {
+            lookup.round(round);
+            for chunk in round.chunks.iter() {
+                lookup.page(&self.view(chunk));
+            }
+        }
+        lookup.finish()
+    }
+
+    /// Two pages as a preview shows them, with something to put right that has the collection's own texts in it.
+    fn previewed(&self, of: Renderer<'_>) -> Vec<(String, Document)> {
+        let root = self.collection.archive().root();
+        let (title, description) = (root.title.as_str(), root.description.as_str());
+        let finding = |hint| Finding {
+            severity: "エラー".to_owned(),
+            place: format!("{title}/1-x"),
+            message: description.to_owned(),
+            hint,
+        };
+        let preview = Preview {
+            mark: "1".to_owned(),
+            lang: "ja",
+            summary: format!("エラー 2 件 {title}"),
+            findings: vec![finding(Some(title.to_owned())), finding(None)],
+            more: "ほかに 3 件".to_owned(),
+        };
+        let place = Place { preview: Some(&preview), ..of.place };
+        let renderer = Renderer { collection: &self.collection, place, connect: of.connect };
+        let round = root.rounds.iter().find(|round| !round.chunks.is_empty()).unwrap();
+        let view = self.view(&round.chunks[0]);
+        let rank = view.entries[0].rank.to_native();
+        let firsts: Vec<_> = self.collection.rounds_on(1).iter().map(|_| None).collect();
+        vec![
+            ("preview/index.html".to_owned(), renderer.collection(1, &firsts)),
+            ("preview/poem/index.html".to_owned(), renderer.poem(round, rank, &view).unwrap()),
+        ]
+    }
+
+    /// The files of a folder: all documents, assets, what the search loads, pictures, the bundle.
     pub(crate) fn files(&self) -> BTreeSet<String> {
         let documents = self.documents(LinkStyle::Folder, None).into_iter().map(|(file, _)| file);
         let assets = ASSETS.iter().map(|asset| Address::Asset(&asset.name).file());
-        let mut files: BTreeSet<String> = documents.chain(assets).chain(["和歌集.mcpb".to_owned()]).collect();
+        let lookup = self.lookup().into_iter().map(|file| file.path);
+        let mut files: BTreeSet<String> =
+            documents.chain(assets).chain(lookup).chain(["歌集.mcpb".to_owned()]).collect();
         for chunk in self.collection.archive().root().rounds.iter().flat_map(|round| round.chunks.iter()) {
             for entry in self.view(chunk).entries.iter() {
                 files.extend(

@@ -77,7 +77,7 @@ def warm_section(figures):
 
 
 def pages_section(figures):
-    text = ("What browsers are sent, made anew for each request: 10 clients, one core, without a picture. The 304 is for a reader who has the "
+    text = ("What browsers are sent: 10 clients, one core, without a picture. Poems, rounds and the front are kept once they were made ([ADR 11](adr/0011-pages.md)); a search is made for each request. The 304 is for a reader who has the "
             "page already; its floor sends nothing either.\n\n")
     return text + table(
         ["page", "answer", "req/s", "p50 ms", "p99 ms", "CPU µs", "floor CPU µs", "× floor"],

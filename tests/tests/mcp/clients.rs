@@ -1,5 +1,7 @@
 //! The official SDK as a client: every answer must parse as its model types, in both eras, through both doors.
 
+use std::ffi::OsStr;
+
 use rmcp::model::{
     CallToolRequestParams, ClientConfig, CompletionContext, ContentBlock, GetPromptRequestParams, JsonObject,
     PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ResourceContents, ServerResult,
@@ -8,7 +10,10 @@ use rmcp::service::{RunningService, ServiceError};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{ClientLifecycleMode, ClientServiceExt as _, RoleClient};
 use serde_json::{Value, json};
+use wakashu_support::web_server::WebServer;
 use wakashu_tests::{Server, TOOLS, program, sample};
+
+use crate::site::export;
 
 type Client = RunningService<RoleClient, ClientConfig>;
 
@@ -30,9 +35,9 @@ async fn over_http(server: &Server, lifecycle: ClientLifecycleMode) -> Client {
     ClientConfig::default().serve_with_lifecycle(transport, lifecycle).await.expect("the client connects")
 }
 
-async fn over_stdio(lifecycle: ClientLifecycleMode) -> Client {
+async fn over_stdio(source: impl AsRef<OsStr>, lifecycle: ClientLifecycleMode) -> Client {
     let mut command = tokio::process::Command::new(program("wakashu-function"));
-    command.arg("stdio").arg(sample()).env("WAKASHU_LOG", "off");
+    command.arg("stdio").arg(source).env("WAKASHU_LOG", "off");
     let transport = TokioChildProcess::new(command).expect("the process starts");
     ClientConfig::default().serve_with_lifecycle(transport, lifecycle).await.expect("the client connects")
 }
@@ -216,21 +221,56 @@ async fn clients_of_every_era_use_everything_through_a_bridge() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_modern_client_uses_everything_over_stdio() {
-    let client = over_stdio(modern()).await;
+    let client = over_stdio(sample(), modern()).await;
     use_everything(&client, true).await;
     client.cancel().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_legacy_client_uses_everything_over_stdio() {
-    let client = over_stdio(ClientLifecycleMode::Initialize).await;
+    let client = over_stdio(sample(), ClientLifecycleMode::Initialize).await;
     use_everything(&client, false).await;
     client.cancel().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_probes_ends_up_modern_over_stdio() {
-    let client = over_stdio(auto()).await;
+    let client = over_stdio(sample(), auto()).await;
     use_everything(&client, true).await;
     client.cancel().await.unwrap();
+}
+
+/// A site that was exported, below a path of a web host, is a store like any other.
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_get_the_same_answers_from_an_exported_folder() {
+    let files = tempfile::tempdir().unwrap();
+    export(sample(), &files.path().join("under/site"), &[]);
+    let host = WebServer::start(files.path().to_owned(), None).await.unwrap();
+    let address = format!("http://{}/under/site", host.address());
+    for is_modern in [true, false] {
+        let lifecycle = || if is_modern { modern() } else { ClientLifecycleMode::Initialize };
+        let (site, archive) =
+            (over_stdio(&address, lifecycle()).await, over_stdio(sample(), lifecycle()).await);
+        use_everything(&site, is_modern).await;
+        for (tool, arguments) in [
+            ("list_rounds", json!({})),
+            ("get_wakashu_ranking", json!({ "round_title": "第1回", "rank_range": "1-3" })),
+            ("get_poem", json!({ "round_title": "番外編", "rank": 1 })),
+            ("get_poem", json!({ "round_title": "第1回", "rank": 99 })),
+            ("search_poems", json!({ "query": "花" })),
+        ] {
+            let params = || CallToolRequestParams::new(tool).with_arguments(object(&arguments));
+            let [one, other] = [site.call_tool(params()).await, archive.call_tool(params()).await]
+                .map(|result| serde_json::to_value(result.unwrap()).unwrap());
+            assert_eq!(one, other, "{tool} {arguments}");
+        }
+        for uri in [format!("{ROUND}/1"), format!("{ROUND}/1/picture")] {
+            let params = || ReadResourceRequestParams::new(uri.clone());
+            let [one, other] = [site.read_resource(params()).await, archive.read_resource(params()).await]
+                .map(|result| serde_json::to_value(result.unwrap()).unwrap());
+            assert_eq!(one, other, "{uri}");
+        }
+        site.cancel().await.unwrap();
+        archive.cancel().await.unwrap();
+    }
 }

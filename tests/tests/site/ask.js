@@ -15,7 +15,7 @@ const load = async (files) => files.filter((file) => !loaded.has(file)).forEach(
   const answers = [];
   for (const query of JSON.parse(fs.readFileSync(0, "utf8"))) {
     const found = await globalThis.wakashuLookup.ask(query, 0, 50, load);
-    answers.push(found.refused ? null : {
+    answers.push(found.refused || {
       total: found.total,
       hits: found.hits.map(({ round, entry, isLoose, marked }) => ({
         round: round.title, rank: entry.rank, match: isLoose ? "loose" : "exact",

@@ -17,7 +17,7 @@ use std::process::Command;
 use wakashu_tests::program;
 
 /// Exports a collection, an archive or a store.
-fn export(source: &Path, folder: &Path, more: &[&str]) {
+pub(crate) fn export(source: &Path, folder: &Path, more: &[&str]) {
     export_at("", source, folder, more);
 }
 

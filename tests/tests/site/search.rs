@@ -1,9 +1,11 @@
-//! The search in the browser finds what the server finds, marked alike and in the same order.
+//! The search in the browser finds what the server finds, marked alike and in the same order, and says it in the same words.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use wakashu_archive::EntryDraft;
 use wakashu_tests::{Collection, Server, call, poem};
@@ -153,8 +155,6 @@ fn queries(dice: &mut Dice, poems: &[String]) -> BTreeSet<String> {
     queries.extend(PIECES.iter().map(|piece| (*piece).to_owned()));
     queries.extend(
         [
-            "",
-            " ",
             "round:第1回",
             "round:ない 花",
             "花 round:１",
@@ -162,9 +162,12 @@ fn queries(dice: &mut Dice, poems: &[String]) -> BTreeSet<String> {
             "account:\"a b\"",
             "の round:\"春 の部\"",
             "prompt: 花",
+            "account:",
+            "花 月 雪 春 夏 秋 冬 恋 旅",
         ]
         .map(str::to_owned),
     );
+    queries.extend([200, 201].map(|characters| "𠮷".repeat(characters)));
     while queries.len() < 1_400 {
         let poem: Vec<char> = dice.pick(poems).chars().collect();
         let from = dice.next(poem.len());
@@ -177,11 +180,23 @@ fn queries(dice: &mut Dice, poems: &[String]) -> BTreeSet<String> {
     queries
 }
 
-/// Returns what the server answers in the form the script does.
+/// Returns the search page that the server makes.
+fn page(server: &Server, query: &str, page: u32) -> String {
+    let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
+    server.get(&format!("/search?q={query}&page={page}")).text()
+}
+
+/// Returns what stands in the first element that begins so.
+fn said<'a>(page: &'a str, element: &str) -> &'a str {
+    let after = page.split_once(element).unwrap_or_else(|| panic!("no {element} in {page}")).1;
+    after.split_once('<').unwrap().0
+}
+
+/// Returns what the server answers in the form the script does; a refusal is what its page says.
 fn asked(server: &Server, query: &str) -> Value {
     let reply = server.send(&call("search_poems", &json!({ "query": query, "limit": 50 })));
     if reply.is_tool_error() {
-        return Value::Null;
+        return json!(said(&page(server, query, 1), "<p class=\"alert\" role=\"status\">"));
     }
     let found = reply.result()["structuredContent"].clone();
     let hits = found["hits"].as_array().unwrap().iter();
@@ -217,9 +232,9 @@ fn the_browser_finds_what_the_server_finds() {
     export(&archive, folder.path(), &[]);
     let server = Server::serve_with(Some(&archive), &[]);
 
-    // The server takes no more than 200 characters.
+    // Neither page asks for blanks alone.
     let queries: Vec<String> =
-        queries(&mut dice, &poems).into_iter().filter(|query| query.chars().count() <= 200).collect();
+        queries(&mut dice, &poems).into_iter().filter(|query| !query.trim().is_empty()).collect();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/site/ask.js");
     let mut node = Command::new("node")
         .arg(script)
@@ -232,11 +247,19 @@ fn the_browser_finds_what_the_server_finds() {
     let output = node.wait_with_output().unwrap();
     assert!(output.status.success());
     let answers: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
-    let (mut wrong, mut with_hits, mut loose) = (Vec::new(), 0, 0);
+    let (mut wrong, mut with_hits, mut loose, mut a_loose_one) = (Vec::new(), 0, 0, "");
+    let mut refusals = BTreeSet::new();
     for (query, answer) in queries.iter().zip(&answers) {
         let expected = asked(&server, query);
         with_hits += usize::from(expected["total"].as_u64() > Some(0));
-        loose += usize::from(expected.to_string().contains("\"loose\""));
+        if expected.to_string().contains("\"loose\"") {
+            loose += 1;
+            // All its hits are.
+            if !expected.to_string().contains("\"exact\"") {
+                a_loose_one = query;
+            }
+        }
+        refusals.extend(expected.as_str().map(str::to_owned));
         if *answer != expected {
             wrong.push(query);
             if wrong.len() < 5 {
@@ -246,4 +269,20 @@ fn the_browser_finds_what_the_server_finds() {
     }
     assert!(wrong.is_empty(), "{} of {} differ: {wrong:?}", wrong.len(), queries.len());
     assert!(queries.len() > 1_000 && with_hits > 800 && loose > 100, "{with_hits} with hits, {loose} loose");
+    assert_eq!(refusals.len(), 5, "every reason was met: {refusals:?}");
+
+    // What else the pages say stands in the script as it does on the served page.
+    let mut assets = fs::read_dir(folder.path().join("assets")).unwrap().map(|entry| entry.unwrap().path());
+    let script = assets.find(|path| path.to_str().unwrap().contains("/assets/search-")).unwrap();
+    let script = fs::read_to_string(script).unwrap();
+    let tally = "<p class=\"tally\" role=\"status\">";
+    let nothing = page(&server, "存在しない言葉", 1);
+    let beyond = page(&server, "の", 999);
+    let many = page(&server, "の", 1);
+    let found =
+        said(&many, tally).trim_start_matches(|letter: char| letter == ',' || letter.is_ascii_digit());
+    let note = page(&server, a_loose_one, 1);
+    for words in [said(&nothing, tally), said(&beyond, tally), found, said(&note, "<span class=\"note\">")] {
+        assert!(!words.is_empty() && script.contains(&format!("\"{words}\"")), "{words}");
+    }
 }

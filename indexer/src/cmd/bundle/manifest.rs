@@ -32,7 +32,7 @@ impl Manifest<'_> {
     /// Returns the manifest.
     pub(super) fn json(&self) -> Value {
         let version = match self.digest {
-            // Another collection is another version, so that hosts notice it.
+            // The name of what is inside, for people: whoever compares versions by the rules passes over what follows the `+`.
             Some(digest) => format!("{}+{digest}", env!("CARGO_PKG_VERSION")),
             None => env!("CARGO_PKG_VERSION").to_owned(),
         };
@@ -81,7 +81,10 @@ impl Manifest<'_> {
                     SETTING: {
                         "type": "file",
                         "title": "別の歌集（なくてもかまいません）",
-                        "description": "手元のアーカイブ（.wakashu）を読みたいときだけ選んでください。",
+                        "description": self.but_on_windows(
+                            "手元のアーカイブ（.wakashu）を読みたいときだけ選んでください。",
+                            "Windows では働きません。",
+                        ),
                         "required": false,
                     }
                 }),
@@ -114,7 +117,10 @@ impl Manifest<'_> {
                 json!({
                     SETTING: {
                         "title": "Another collection (may be left empty)",
-                        "description": "Choose an archive (.wakashu) only to read that one instead.",
+                        "description": self.but_on_windows(
+                            "Choose an archive (.wakashu) only to read that one instead.",
+                            " It has no effect on Windows.",
+                        ),
                     }
                 }),
             );
@@ -125,6 +131,12 @@ impl Manifest<'_> {
     /// Tells whether any of the machines has a shell: it starts the program there, and reads the setting.
     fn has_shell(&self) -> bool {
         self.platforms.iter().any(|platform| platform.pattern().is_some())
+    }
+
+    /// Adds to a text what holds for Windows, if the bundle is for it, too: there is no launcher that reads the setting.
+    fn but_on_windows(&self, text: &str, but: &str) -> String {
+        let is_for_windows = self.platforms.iter().any(|platform| platform.system() == System::Windows);
+        format!("{text}{}", if is_for_windows { but } else { "" })
     }
 
     fn server(&self) -> Value {
