@@ -1,6 +1,8 @@
 //! Settings become a running server: once, for all doors. `preview` of the indexer runs one, too.
 
 #[cfg(test)]
+mod gone;
+#[cfg(test)]
 mod matrix;
 
 use std::io::{self, Write};

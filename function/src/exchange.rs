@@ -160,7 +160,7 @@ pub(crate) struct Exchange<'a> {
 }
 
 /// Work that an [`Exchange`] owes somebody: it can be done a second time, from another archive.
-pub(crate) trait Owed {
+pub(crate) trait Owed: Sync {
     /// What comes of it.
     type Done: Weighed;
     /// What else may come of it.
@@ -215,16 +215,13 @@ impl<'a> Exchange<'a> {
     /// out to be gone from storage, the pointer is read again and the work done once more.
     pub(crate) async fn work<T: Owed>(&mut self, wants: Wants, owed: &T) -> Result<T::Done, T::Refused> {
         let desk = &self.core.desk;
-        let end = self.end;
-        let mut done = desk.run(wants, end, pin!(owed.work(self))).await;
+        let mut done = desk.run(wants, self.end, pin!(owed.work(self))).await;
         if self.reading.as_ref().is_some_and(Reading::is_gone) {
-            done = Box::pin(async {
-                self.core.state.refresh_past_caches().await;
-                self.served = self.core.state.current();
-                self.reading = self.served.index().cloned().map(Reading::new);
-                desk.run(wants, end, pin!(owed.work(self))).await
-            })
-            .await;
+            // Both attempts, and the look between them, have the time of one.
+            let end = self.end.unwrap_or_else(|| self.started + desk.limit(wants));
+            if Instant::now() < end {
+                done = Box::pin(desk.run(wants, Some(end), pin!(self.look_again(owed)))).await;
+            }
         }
         match done {
             // Budgets are kept where answers are made; this is the last line of defence for all of them.

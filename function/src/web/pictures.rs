@@ -66,7 +66,7 @@ impl Owed for Asked<'_> {
 
     async fn work(&self, x: &mut Exchange<'_>) -> Result<Reply, ToolError> {
         let Some(index) = x.index() else {
-            return Ok(Reply::plain(503, "no archive is loaded; try again later"));
+            return Err(ToolError::IndexUnavailable { configured: x.served.is_configured() });
         };
         let missing = || Ok(Reply::plain(404, "no such picture"));
         let Ok(rank) = self.rank.parse().map(Rank::get) else { return missing() };
