@@ -11,7 +11,7 @@ use wakashu_storage::Location;
 use crate::desk::drill::Drill;
 use crate::desk::{Desk, MOST_WAITING, PLACES, TIME_LIMIT_MS};
 use crate::served::cache::SEARCH_BYTES;
-use crate::served::limits::MAX_CONNECTIONS;
+use crate::served::limits::SHARE_OF_CONNECTIONS;
 use crate::web::tokens::Token;
 
 pub use settings::write_markdown;
@@ -121,7 +121,7 @@ impl Default for Config {
             tokens: Vec::new(),
             rate_per_second: 0,
             rate_per_client: 0,
-            connections_per_client: MAX_CONNECTIONS / 4 * 3,
+            connections_per_client: SHARE_OF_CONNECTIONS,
             metrics: true,
             drill: Drill::default(),
             host: "127.0.0.1".to_owned(),

@@ -1,6 +1,7 @@
 //! What every request carries, whichever door it came through. Nothing of HTTP.
 
 pub(crate) mod rates;
+pub(crate) mod streams;
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime};
 
 use arrayvec::ArrayString;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use wakashu_pages::Preview;
 use wakashu_storage::Timestamp;
 
@@ -21,7 +22,7 @@ use crate::gateway::Gateway;
 use crate::observe::detail::Detail;
 use crate::observe::facts::{Answered, Facts};
 use crate::observe::metrics::Metrics;
-use crate::served::limits::{MAX_ANSWER_BYTES, MAX_STREAMS};
+use crate::served::limits::{MAX_ANSWER_BYTES, SHARE_OF_CONNECTIONS};
 use crate::served::reading::Reading;
 use crate::served::snapshot::Snapshot;
 use crate::served::state::{ArchiveState, Generation};
@@ -77,7 +78,8 @@ pub(crate) struct Core {
     pub(crate) started_at: Timestamp,
     ids: RequestIds,
     closing: watch::Sender<bool>,
-    streams: Arc<Semaphore>,
+    /// The places of event streams.
+    pub(crate) streams: Arc<Streams>,
 }
 
 impl Core {
@@ -96,23 +98,13 @@ impl Core {
             started_at: SystemTime::now().into(),
             ids: RequestIds::new(),
             closing: watch::Sender::new(false),
-            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            streams: Streams::new(SHARE_OF_CONNECTIONS),
         }
     }
 
     /// Hears of changed lists.
     pub(crate) fn changes(&self) -> watch::Receiver<Generation> {
         self.gateway.as_ref().map_or_else(|| self.state.changes(), |gateway| gateway.changes())
-    }
-
-    /// Takes a place for one more stream, given back when dropped. Returns `None` when [`MAX_STREAMS`] are open.
-    pub(crate) fn stream_place(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.streams).try_acquire_owned().ok()
-    }
-
-    /// Returns how many streams could still be opened.
-    pub(crate) fn free_streams(&self) -> usize {
-        self.streams.available_permits()
     }
 
     /// Ends the streams that would otherwise stay open for good.

@@ -171,7 +171,7 @@ pub(crate) static SETTINGS: &[Setting] = &[
     Setting {
         name: "WAKASHU_CONNECTIONS_PER_CLIENT",
         default: "768",
-        what: "connections `serve` holds from one address, 1 to 1024; behind a proxy that is the proxy's: set 1024",
+        what: "connections `serve` holds from one address, 1 to 1024, and the same share of the 256 event streams; behind a proxy that is the proxy's: set 1024",
         set: |config, text| {
             number(text, 1, MAX_CONNECTIONS).map(|number| config.connections_per_client = number)
         },
