@@ -16,7 +16,8 @@ use wakashu_pages::Preview;
 use wakashu_storage::Timestamp;
 
 use crate::desk::{Desk, Wants};
-use crate::exchange::rates::Rates;
+use crate::exchange::rates::{Rates, TooMany};
+use crate::exchange::streams::Streams;
 use crate::fault::ToolError;
 use crate::gateway::Gateway;
 use crate::observe::detail::Detail;
@@ -77,9 +78,9 @@ pub(crate) struct Core {
     /// The same on the calendar.
     pub(crate) started_at: Timestamp,
     ids: RequestIds,
-    closing: watch::Sender<bool>,
     /// The places of event streams.
     pub(crate) streams: Arc<Streams>,
+    closing: watch::Sender<bool>,
 }
 
 impl Core {
@@ -97,8 +98,8 @@ impl Core {
             started: Instant::now(),
             started_at: SystemTime::now().into(),
             ids: RequestIds::new(),
-            closing: watch::Sender::new(false),
             streams: Streams::new(SHARE_OF_CONNECTIONS),
+            closing: watch::Sender::new(false),
         }
     }
 
@@ -225,14 +226,21 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Counts `more` messages that came with this request.
+    /// Does what is owed from the archive that has taken the place of the one that is gone.
+    async fn look_again<T: Owed>(&mut self, owed: &T) -> Result<T::Done, T::Refused> {
+        self.core.state.replace_gone(&self.served).await;
+        self.served = self.core.state.current();
+        self.reading = self.served.index().cloned().map(Reading::new);
+        owed.work(self).await
+    }
+
+    /// Counts the messages of a batch; its first came with the request, which has been counted.
     ///
     /// # Errors
     ///
-    /// They are too many; after so many seconds another may come.
-    pub(crate) fn charge(&self, more: usize) -> Result<(), u64> {
-        let Some(rates) = &self.core.rates else { return Ok(()) };
-        (0..more).try_for_each(|_| rates.check(self.client))
+    /// They are too many.
+    pub(crate) fn charge(&self, messages: usize) -> Result<(), TooMany> {
+        self.core.rates.as_ref().map_or(Ok(()), |rates| rates.check_batch(self.client, messages))
     }
 
     /// Counts a fault of the tool called `tool`.

@@ -157,14 +157,14 @@ pub(crate) static SETTINGS: &[Setting] = &[
     Setting {
         name: "WAKASHU_RATE_PER_SECOND",
         default: "0: no limit",
-        what: "requests `serve` takes per second from all clients together; on Lambda reserved concurrency is the limit",
+        what: "requests `serve` takes per second from all clients together, each message of a batch being one; on Lambda reserved concurrency is the limit",
         set: |config, text| number(text, 0, 1_000_000).map(|number| config.rate_per_second = number),
         show: |config| config.rate_per_second.to_string(),
     },
     Setting {
         name: "WAKASHU_RATE_PER_CLIENT",
         default: "0: no limit",
-        what: "requests `serve` takes per second from one address; behind a proxy that is the proxy's",
+        what: "requests `serve` takes per second from one address, each message of a batch being one; behind a proxy that is the proxy's",
         set: |config, text| number(text, 0, 1_000_000).map(|number| config.rate_per_client = number),
         show: |config| config.rate_per_client.to_string(),
     },
