@@ -1,6 +1,8 @@
 //! Settings become a running server: once, for all doors. `preview` of the indexer runs one, too.
 
 #[cfg(test)]
+mod gone;
+#[cfg(test)]
 mod matrix;
 
 use std::io::{self, Write};
@@ -19,6 +21,7 @@ use crate::door::local::connections::Limits;
 use crate::door::local::systemd;
 use crate::door::{lambda, local, stdio};
 use crate::exchange::Core;
+use crate::exchange::streams::Streams;
 use crate::fault::HANDLING;
 use crate::gateway::Gateway;
 use crate::mcp::lists;
@@ -110,6 +113,7 @@ impl For {
         let mut app = App::new(state, access, base).with_tokens(config.tokens.clone());
         if self == Self::Local {
             app = app.with_rates(config.rate_per_second, config.rate_per_client);
+            app.core.streams = Streams::new(config.connections_per_client);
             app.core.metrics = config.metrics.then(|| Arc::new(metrics()));
         }
         app.core.desk = config.desk();

@@ -11,7 +11,7 @@ use wakashu_storage::Location;
 use crate::desk::drill::Drill;
 use crate::desk::{Desk, MOST_WAITING, PLACES, TIME_LIMIT_MS};
 use crate::served::cache::SEARCH_BYTES;
-use crate::served::limits::MAX_CONNECTIONS;
+use crate::served::limits::SHARE_OF_CONNECTIONS;
 use crate::web::tokens::Token;
 
 pub use settings::write_markdown;
@@ -121,7 +121,7 @@ impl Default for Config {
             tokens: Vec::new(),
             rate_per_second: 0,
             rate_per_client: 0,
-            connections_per_client: MAX_CONNECTIONS / 4 * 3,
+            connections_per_client: SHARE_OF_CONNECTIONS,
             metrics: true,
             drill: Drill::default(),
             host: "127.0.0.1".to_owned(),
@@ -162,8 +162,7 @@ impl Config {
         for setting in SETTINGS {
             let value = given(setting.name).or_else(|| values.remove(setting.name)).unwrap_or_default();
             let value = value.trim();
-            // What a client or a unit file left unfilled, `${…}`, counts as unset.
-            if value.is_empty() || value.starts_with("${") {
+            if setting.is_unset(value) {
                 continue;
             }
             if let Err(problem) = (setting.set)(&mut config, value) {
@@ -303,9 +302,25 @@ mod tests {
 
     #[test]
     fn an_unfilled_value_counts_as_unset() {
-        let config =
-            read(&[("PORT", "${PORT}"), ("WAKASHU_TOKENS_SHA256", " ${user_config.token} ")]).unwrap();
-        assert_eq!((config.port, config.tokens.len()), (3000, 0));
+        let hosts = ("WAKASHU_ALLOWED_HOSTS", "${HOST}, poems.example.org");
+        let config = read(&[("PORT", " ${PORT} "), hosts]).unwrap();
+        assert_eq!((config.port, config.allowed_hosts), (3000, vec!["poems.example.org".to_owned()]));
+    }
+
+    /// `$A,$B` of two variables that are not set once left the server open to all, without a word.
+    #[test]
+    fn tokens_that_were_meant_to_be_there_are_missed() {
+        let hash = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+        for text in [",", " , ,", "${TOKEN}", &format!("${{A}},{hash}"), &format!("{hash},${{B}}")] {
+            let error = read(&[("WAKASHU_TOKENS_SHA256", text)]).unwrap_err().to_string();
+            assert!(error.contains("WAKASHU_TOKENS_SHA256: "), "{text}: {error}");
+        }
+        for setting in ["WAKASHU_ALLOWED_HOSTS", "WAKASHU_ALLOWED_ORIGINS", "WAKASHU_TOOLS_DISABLED"] {
+            assert!(read(&[(setting, ",")]).unwrap_err().to_string().contains(setting));
+        }
+        assert!(read(&[("WAKASHU_TOKENS_SHA256", " ")]).unwrap().tokens.is_empty());
+        let tokens = read(&[("WAKASHU_TOKENS_SHA256", &format!("{hash},"))]).unwrap().tokens;
+        assert_eq!(tokens.len(), 1, "one comma too many is no harm");
     }
 
     #[cfg(unix)]

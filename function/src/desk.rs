@@ -99,6 +99,11 @@ impl Desk {
         self.time_limit
     }
 
+    /// Returns how long an answer may take that has such wishes.
+    pub(crate) fn limit(&self, wants: Wants) -> Duration {
+        wants.time_limit.map_or(self.time_limit, |asked| asked.min(self.time_limit))
+    }
+
     /// Returns how many answers can be under way, those that wait included.
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
@@ -115,7 +120,7 @@ impl Desk {
             return fenced(work).await;
         }
         let wants = end.map_or(wants, |end| wants.until(end));
-        let limit = wants.time_limit.map_or(self.time_limit, |asked| asked.min(self.time_limit));
+        let limit = self.limit(wants);
         let Ok(_place) = self.places.try_acquire() else {
             return Box::pin(self.run_in_turn(limit, work)).await;
         };

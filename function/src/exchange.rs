@@ -1,6 +1,7 @@
 //! What every request carries, whichever door it came through. Nothing of HTTP.
 
 pub(crate) mod rates;
+pub(crate) mod streams;
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -10,18 +11,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime};
 
 use arrayvec::ArrayString;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use wakashu_pages::Preview;
 use wakashu_storage::Timestamp;
 
 use crate::desk::{Desk, Wants};
-use crate::exchange::rates::Rates;
+use crate::exchange::rates::{Rates, TooMany};
+use crate::exchange::streams::Streams;
 use crate::fault::ToolError;
 use crate::gateway::Gateway;
 use crate::observe::detail::Detail;
 use crate::observe::facts::{Answered, Facts};
 use crate::observe::metrics::Metrics;
-use crate::served::limits::{MAX_ANSWER_BYTES, MAX_STREAMS};
+use crate::served::limits::{MAX_ANSWER_BYTES, SHARE_OF_CONNECTIONS};
 use crate::served::reading::Reading;
 use crate::served::snapshot::Snapshot;
 use crate::served::state::{ArchiveState, Generation};
@@ -76,8 +78,9 @@ pub(crate) struct Core {
     /// The same on the calendar.
     pub(crate) started_at: Timestamp,
     ids: RequestIds,
+    /// The places of event streams.
+    pub(crate) streams: Arc<Streams>,
     closing: watch::Sender<bool>,
-    streams: Arc<Semaphore>,
 }
 
 impl Core {
@@ -95,24 +98,14 @@ impl Core {
             started: Instant::now(),
             started_at: SystemTime::now().into(),
             ids: RequestIds::new(),
+            streams: Streams::new(SHARE_OF_CONNECTIONS),
             closing: watch::Sender::new(false),
-            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
         }
     }
 
     /// Hears of changed lists.
     pub(crate) fn changes(&self) -> watch::Receiver<Generation> {
         self.gateway.as_ref().map_or_else(|| self.state.changes(), |gateway| gateway.changes())
-    }
-
-    /// Takes a place for one more stream, given back when dropped. Returns `None` when [`MAX_STREAMS`] are open.
-    pub(crate) fn stream_place(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.streams).try_acquire_owned().ok()
-    }
-
-    /// Returns how many streams could still be opened.
-    pub(crate) fn free_streams(&self) -> usize {
-        self.streams.available_permits()
     }
 
     /// Ends the streams that would otherwise stay open for good.
@@ -160,7 +153,7 @@ pub(crate) struct Exchange<'a> {
 }
 
 /// Work that an [`Exchange`] owes somebody: it can be done a second time, from another archive.
-pub(crate) trait Owed {
+pub(crate) trait Owed: Sync {
     /// What comes of it.
     type Done: Weighed;
     /// What else may come of it.
@@ -215,16 +208,13 @@ impl<'a> Exchange<'a> {
     /// out to be gone from storage, the pointer is read again and the work done once more.
     pub(crate) async fn work<T: Owed>(&mut self, wants: Wants, owed: &T) -> Result<T::Done, T::Refused> {
         let desk = &self.core.desk;
-        let end = self.end;
-        let mut done = desk.run(wants, end, pin!(owed.work(self))).await;
+        let mut done = desk.run(wants, self.end, pin!(owed.work(self))).await;
         if self.reading.as_ref().is_some_and(Reading::is_gone) {
-            done = Box::pin(async {
-                self.core.state.refresh_past_caches().await;
-                self.served = self.core.state.current();
-                self.reading = self.served.index().cloned().map(Reading::new);
-                desk.run(wants, end, pin!(owed.work(self))).await
-            })
-            .await;
+            // Both attempts, and the look between them, have the time of one.
+            let end = self.end.unwrap_or_else(|| self.started + desk.limit(wants));
+            if Instant::now() < end {
+                done = Box::pin(desk.run(wants, Some(end), pin!(self.look_again(owed)))).await;
+            }
         }
         match done {
             // Budgets are kept where answers are made; this is the last line of defence for all of them.
@@ -236,14 +226,21 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Counts `more` messages that came with this request.
+    /// Does what is owed from the archive that has taken the place of the one that is gone.
+    async fn look_again<T: Owed>(&mut self, owed: &T) -> Result<T::Done, T::Refused> {
+        self.core.state.replace_gone(&self.served).await;
+        self.served = self.core.state.current();
+        self.reading = self.served.index().cloned().map(Reading::new);
+        owed.work(self).await
+    }
+
+    /// Counts the messages of a batch; its first came with the request, which has been counted.
     ///
     /// # Errors
     ///
-    /// They are too many; after so many seconds another may come.
-    pub(crate) fn charge(&self, more: usize) -> Result<(), u64> {
-        let Some(rates) = &self.core.rates else { return Ok(()) };
-        (0..more).try_for_each(|_| rates.check(self.client))
+    /// They are too many.
+    pub(crate) fn charge(&self, messages: usize) -> Result<(), TooMany> {
+        self.core.rates.as_ref().map_or(Ok(()), |rates| rates.check_batch(self.client, messages))
     }
 
     /// Counts a fault of the tool called `tool`.

@@ -1,6 +1,6 @@
 //! Answers MCP requests from a wakashu archive: one way in, three doors.
 //!
-//! The modules are layers, each of which uses only those below it; a test (`tests/layers.rs`) has their order.
+//! The modules are layers, each of which uses only those below it; a test (`tests/served/layers.rs`) has their order.
 
 pub mod app;
 mod config;

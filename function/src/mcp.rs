@@ -8,18 +8,21 @@ pub(crate) mod prompts;
 mod resources;
 pub(crate) mod subscriptions;
 
+use std::mem;
 use std::pin::pin;
 
 use http::HeaderMap;
 use wakashu_wire::{Body, Era, Headers, Incoming, Raw, Request, Revision, Unreadable, era, message};
 
 use crate::desk::Wants;
+use crate::exchange::rates::TooMany;
 use crate::exchange::{Exchange, Owed, Scope};
 use crate::fault::ToolError;
 use crate::gateway::{Ask, Gateway};
 use crate::mcp::error::RpcError;
 use crate::mcp::methods::{Kind, Method};
 use crate::mcp::subscriptions::Subscription;
+use crate::observe::facts::Facts;
 use crate::served::limits::{MAX_ANSWER_BYTES, MAX_BATCH_MESSAGES};
 use crate::text::{Answer, Open, field};
 use crate::tools::{self, Tool, write_text_block};
@@ -354,26 +357,29 @@ async fn answer_batch(
         Some(_) => headers.and_then(Headers::revision),
         None => Some(remembered),
     };
-    if !revision.is_some_and(Revision::has_batches) {
+    let Some(revision) = revision.filter(|revision| revision.has_batches()) else {
         let rule = "this revision has no batches: send one message at a time";
         return refuse(x, &error::invalid_request(rule), None);
-    }
+    };
     if messages.is_empty() || messages.len() > MAX_BATCH_MESSAGES {
         return refuse(x, &error::invalid_request("a batch holds 1 to 20 messages"), None);
     }
-    // The first message came with the request, which has been counted.
-    if let Err(seconds) = x.charge(messages.len() - 1) {
-        let fault = ToolError::RateLimited { retry_after_seconds: seconds };
-        x.facts.error = Some(fault.code());
-        let reply = refuse(x, &error::of_fault(&fault, &x.id.clone()), None);
-        return Reply { then: Then::ComeBack(seconds), ..reply };
+    match x.charge(messages.len()) {
+        Ok(()) => {}
+        Err(TooMany::Now(seconds)) => {
+            let fault = ToolError::RateLimited { retry_after_seconds: seconds };
+            return refuse_fault(x, &fault, None);
+        }
+        Err(TooMany::Ever(most)) => return refuse(x, &error::batch_beyond_the_rate(most), None),
     }
     // Twenty calls may not take twenty times as long as one.
     x.end = Some(x.started + x.core.desk.time_limit());
     let mut answers = Answer::default();
     let list = answers.open_array();
     let mut any = false;
+    let mut failed: Option<Facts> = None;
     for message in messages {
+        x.facts = Facts { method: "batch", ..Facts::default() };
         let read = message::read(message.get());
         if let Ok(Incoming::Request(request)) = &read
             && (era::has_envelope(request) || request.method == "initialize")
@@ -384,9 +390,13 @@ async fn answer_batch(
             Ok(Incoming::Request(request)) => {
                 answer_request(x, headers, remembered, request, message.get()).await
             }
+            // What a notification cancels is cancelled where lines are read.
             Ok(Incoming::Notification(_) | Incoming::Response) => Reply::accepted(),
-            Err(Unreadable { id, error }) => Reply::error(error, *id),
+            Err(Unreadable { id, error }) => refuse(x, error, *id),
         };
+        if failed.is_none() && (x.facts.error.is_some() || x.facts.rpc_code.is_some()) {
+            failed = Some(mem::take(&mut x.facts));
+        }
         let Some(mut answer) = reply.answer else { continue };
         if answers.len() + answer.len() + 2 > MAX_ANSWER_BYTES {
             let id = if let Ok(Incoming::Request(request)) = &read { Some(request.id) } else { None };
@@ -396,7 +406,8 @@ async fn answer_batch(
         answers.item().append(answer);
         any = true;
     }
-    x.facts.method = "batch";
+    // The line tells of the first message that failed.
+    x.facts = Facts { method: "batch", era: revision.as_str(), ..failed.unwrap_or_default() };
     if !any {
         return Reply::accepted();
     }

@@ -167,7 +167,7 @@ impl App {
             None => Reply::empty(replied.status),
         };
         match replied.then {
-            Then::Listen(subscription) => match self.core.stream_place() {
+            Then::Listen(subscription) => match self.core.streams.place(x.client) {
                 Some(place) => events::stream(&self.core, *subscription, place),
                 None => too_many_streams(x, &subscription),
             },
@@ -211,7 +211,7 @@ impl App {
     }
 }
 
-/// Turns away a client that wants to listen where [`MAX_STREAMS`](crate::served::limits::MAX_STREAMS) do already.
+/// Turns away a client that wants to listen where no more streams can be held, or none to its address.
 fn too_many_streams(x: &mut Exchange<'_>, subscription: &Subscription) -> Reply {
     let refused = ToolError::RateLimited { retry_after_seconds: SECONDS_UNTIL_A_STREAM_ENDS };
     x.facts.error = Some(refused.code());
@@ -223,7 +223,7 @@ fn too_many_streams(x: &mut Exchange<'_>, subscription: &Subscription) -> Reply 
 
 /// Tells a page of a preview what is shown, and when that changes.
 fn changes(x: &mut Exchange<'_>, route: &Route) -> Reply {
-    match (x.core.preview.clone(), x.core.stream_place()) {
+    match (x.core.preview.clone(), x.core.streams.place(x.client)) {
         (None, _) => Refusal::Missing.in_form(x, route.form),
         (_, None) => {
             let refused = ToolError::RateLimited { retry_after_seconds: SECONDS_UNTIL_A_STREAM_ENDS };

@@ -18,6 +18,7 @@ use tracing::{Event, Metadata, Subscriber};
 use wakashu_archive::{ContentHash, EntryDraft, MediaType, PictureDraft, RenditionDraft, RoundDraft, Writer};
 
 use super::For;
+use super::gone::Gone;
 use crate::config::Config;
 use crate::desk::drill::Drill;
 use crate::door::lambda;
@@ -47,9 +48,10 @@ enum Circumstance {
     Panic,
     Slow,
     NoArchive,
+    Gone,
 }
 
-const ALL: [Circumstance; 13] = [
+const ALL: [Circumstance; 14] = [
     Circumstance::Fine,
     Circumstance::BadHost,
     Circumstance::BadOrigin,
@@ -63,9 +65,10 @@ const ALL: [Circumstance; 13] = [
     Circumstance::Panic,
     Circumstance::Slow,
     Circumstance::NoArchive,
+    Circumstance::Gone,
 ];
 
-fn archive() -> Vec<u8> {
+pub(super) fn archive() -> Vec<u8> {
     let rendition = |length: usize| RenditionDraft {
         bytes: vec![b'.'; length].into(),
         media_type: MediaType::Png,
@@ -130,7 +133,14 @@ impl World {
             }
             _ => {}
         }
-        let state = door.state(&config).unwrap();
+        if circumstance == Circumstance::Gone {
+            config.archive = Some(folder.path().to_str().unwrap().parse().unwrap());
+            config.preload_bytes = 0;
+        }
+        let mut state = door.state(&config).unwrap();
+        if circumstance == Circumstance::Gone {
+            state = Gone::new(archive()).served(state);
+        }
         state.refresh().await;
         let app = door.app(&config, state, None, None);
         Self { door, app, _folder: folder, _gate: gate }
@@ -276,7 +286,39 @@ fn expected(door: For, route: &Route, circumstance: Circumstance) -> u16 {
         Circumstance::Slow => works(408),
         Circumstance::NoArchive if route.to == Endpoint::Ready => 503,
         Circumstance::NoArchive => works(503),
+        Circumstance::Gone if route.to == Endpoint::V1Call => 500,
+        Circumstance::Gone if reads_entries(route) => works(503),
         _ => fine(route),
+    }
+}
+
+/// Tells whether a route reads entries. The feed and the rest go by what was read when the archive was opened.
+fn reads_entries(route: &Route) -> bool {
+    match route.to {
+        Endpoint::Page(page) => !matches!(page, Page::Feed | Page::Robots),
+        to => matches!(to, Endpoint::Mcp | Endpoint::Picture | Endpoint::V1Call),
+    }
+}
+
+/// Returns what the log calls the reason why a request has no answer, or another one.
+fn code(route: &Route, circumstance: Circumstance, status: u16) -> Option<&'static str> {
+    let works = matches!(route.to, Endpoint::Mcp | Endpoint::Picture | Endpoint::V1Call) || is_page(route);
+    match (circumstance, status) {
+        (_, 204 | 404) => None,
+        (Circumstance::BadHost, _) => Some("HOST"),
+        (Circumstance::BadOrigin, 403) => Some("ORIGIN"),
+        (_, 401) => Some("AUTHENTICATION_ERROR"),
+        // That pages are off is no fault of those who ask.
+        (_, 403) => (!is_page(route)).then_some("AUTHORIZATION_ERROR"),
+        (_, 405) => Some("METHOD"),
+        (_, 413) if route.form == Form::V1 => Some("VALIDATION_ERROR"),
+        (_, 413) => Some("BODY"),
+        (_, 429) => Some("RATE_LIMIT_EXCEEDED"),
+        (Circumstance::Panic, _) if works => Some("INTERNAL_ERROR"),
+        (Circumstance::Slow, _) if works => Some("TIMEOUT"),
+        (Circumstance::NoArchive, _) if works => Some("INDEX_UNAVAILABLE"),
+        (Circumstance::Gone, _) if reads_entries(route) => Some("TOOL_EXECUTION_ERROR"),
+        _ => None,
     }
 }
 
@@ -404,6 +446,8 @@ async fn every_route_under_every_circumstance_through_every_door() {
                 let lines = lines.0.lock().unwrap();
                 let [line] = lines.as_slice() else { unreachable!("{about}: {lines:?}") };
                 assert_eq!(line["status"], json!(seen.status), "{about}: {line}");
+                let code = code(route, circumstance, seen.status);
+                assert_eq!(line.get("error").and_then(Value::as_str), code, "{about}: {line}");
                 let fields = ["request", "method", "bytes", "ms"];
                 assert!(fields.iter().all(|field| line.get(field).is_some()), "{about}: {line}");
                 let is_known = circumstance == Circumstance::NoArchive || line.get("archive").is_some();

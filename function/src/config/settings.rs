@@ -14,6 +14,9 @@ use crate::served::limits::MAX_CONNECTIONS;
 use crate::tools::{self, TOOLS};
 use crate::web::tokens::Token;
 
+/// The setting without which a server is open to all.
+const TOKENS: &str = "WAKASHU_TOKENS_SHA256";
+
 /// A setting.
 pub(crate) struct Setting {
     /// The environment variable.
@@ -145,30 +148,30 @@ pub(crate) static SETTINGS: &[Setting] = &[
         show: |config| config.queue.to_string(),
     },
     Setting {
-        name: "WAKASHU_TOKENS_SHA256",
+        name: TOKENS,
         default: "none: open to all",
         what: "SHA-256 hashes of bearer tokens, separated by commas, each alone or with a scope: `hash:read` (everything) or `hash:status` (`index_status` and the lists of tools, prompts and templates)",
-        set: |config, text| list(text, Token::parse).map(|tokens| config.tokens = tokens),
+        set: |config, text| token_list(text).map(|tokens| config.tokens = tokens),
         show: |config| config.tokens.iter().map(Token::masked).collect::<Vec<_>>().join(","),
     },
     Setting {
         name: "WAKASHU_RATE_PER_SECOND",
         default: "0: no limit",
-        what: "requests `serve` takes per second from all clients together; on Lambda reserved concurrency is the limit",
+        what: "requests `serve` takes per second from all clients together, each message of a batch being one; on Lambda reserved concurrency is the limit",
         set: |config, text| number(text, 0, 1_000_000).map(|number| config.rate_per_second = number),
         show: |config| config.rate_per_second.to_string(),
     },
     Setting {
         name: "WAKASHU_RATE_PER_CLIENT",
         default: "0: no limit",
-        what: "requests `serve` takes per second from one address; behind a proxy that is the proxy's",
+        what: "requests `serve` takes per second from one address, each message of a batch being one; behind a proxy that is the proxy's",
         set: |config, text| number(text, 0, 1_000_000).map(|number| config.rate_per_client = number),
         show: |config| config.rate_per_client.to_string(),
     },
     Setting {
         name: "WAKASHU_CONNECTIONS_PER_CLIENT",
         default: "768",
-        what: "connections `serve` holds from one address, 1 to 1024; behind a proxy that is the proxy's: set 1024",
+        what: "connections `serve` holds from one address, 1 to 1024, and the same share of the 256 event streams; behind a proxy that is the proxy's: set 1024",
         set: |config, text| {
             number(text, 1, MAX_CONNECTIONS).map(|number| config.connections_per_client = number)
         },
@@ -276,8 +279,33 @@ fn location(text: &str) -> Result<Location, String> {
     path.unwrap_or(text).parse().map_err(|error: wakashu_storage::LocationError| error.to_string())
 }
 
+impl Setting {
+    /// Tells whether a value counts as none: an empty one, or what a client or a unit file left unfilled, `${…}`. A list is
+    /// looked at part by part, and tokens that were meant to be there are missed.
+    pub(super) fn is_unset(&self, value: &str) -> bool {
+        value.is_empty() || (is_unfilled(value) && !value.contains(',') && self.name != TOKENS)
+    }
+}
+
+fn is_unfilled(value: &str) -> bool {
+    value.starts_with("${")
+}
+
 fn list<T>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
-    text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(read).collect()
+    parts(text)?.into_iter().filter(|part| !is_unfilled(part)).map(read).collect()
+}
+
+/// Returns the parts of a list that are not empty.
+fn parts(text: &str) -> Result<Vec<&str>, String> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() { Err("there is nothing between the commas".to_owned()) } else { Ok(parts) }
+}
+
+fn token_list(text: &str) -> Result<Vec<Token>, String> {
+    if text.contains("${") {
+        return Err("a token was left unfilled: `${…}` stands in its place".to_owned());
+    }
+    list(text, Token::parse)
 }
 
 fn number<T: FromStr + PartialOrd + Display + Copy>(text: &str, least: T, most: T) -> Result<T, String> {
@@ -340,13 +368,13 @@ fn invoke_mode(text: &str) -> Result<InvokeMode, String> {
 
 /// Reads names of tools; returns them in the registry's order.
 fn tool_set(text: &str) -> Result<Vec<&'static str>, String> {
-    let given: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let given = list(text, |name| Ok(name.to_owned()))?;
     if given.iter().any(|name| tools::find(name).is_none()) {
         return Err(
             "expected names of tools, separated by commas; `wakashu-function tools` lists them".to_owned()
         );
     }
-    Ok(TOOLS.iter().map(|tool| tool.name).filter(|name| given.contains(name)).collect())
+    Ok(TOOLS.iter().map(|tool| tool.name).filter(|name| given.iter().any(|given| given == name)).collect())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use bytes::Buf as _;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
-use wakashu_wire::{Body, Incoming, Revision, message};
+use wakashu_wire::{Body, Incoming, Revision, Unreadable, message};
 
 use crate::door::local::CLOSING_DEADLINE;
 use crate::exchange::{Arrival, Core, Exchange};
@@ -116,6 +116,14 @@ async fn answer_all(
             }
             continue;
         }
+        if let Turn::Batch(cancelled) = &turn
+            && remembered.has_batches()
+        {
+            for id in cancelled {
+                listeners.cancel(id);
+                calls.cancel(id);
+            }
+        }
         let place = Arc::clone(&places).acquire_owned().await;
         let (core, answers) = (Arc::clone(&core), answers.clone());
         let cancelled = calls.begin(turn);
@@ -137,11 +145,20 @@ enum Turn {
     InPlace,
     /// Beside others. A request can be cancelled by its id, as it was written.
     Beside(Option<String>),
+    /// Beside others, several at once; but the requests that it cancels are cancelled at once.
+    Batch(Vec<String>),
 }
 
 impl Turn {
     fn of(line: &[u8]) -> Self {
-        let Ok(Body::Single(text)) = message::split(line) else { return Self::Beside(None) };
+        let text = match message::split(line) {
+            Ok(Body::Single(text)) => text,
+            Ok(Body::Batch(messages)) => {
+                let read = messages.iter().map(|message| message::read(message.get()));
+                return Self::Batch(read.filter_map(cancelled_by).collect());
+            }
+            Err(_) => return Self::Beside(None),
+        };
         match message::read(text) {
             Ok(Incoming::Request(request)) => match &*request.method {
                 "initialize" | "subscriptions/listen" => Self::InPlace,
@@ -150,6 +167,14 @@ impl Turn {
             Ok(Incoming::Notification(_)) => Self::InPlace,
             Ok(Incoming::Response) | Err(_) => Self::Beside(None),
         }
+    }
+}
+
+/// Returns the id of the request that a message cancels, if it does that.
+fn cancelled_by(message: Result<Incoming<'_>, Unreadable<'_>>) -> Option<String> {
+    match message {
+        Ok(Incoming::Notification(notification)) => notification.request_id.map(str::to_owned),
+        _ => None,
     }
 }
 

@@ -27,6 +27,12 @@ pub(crate) fn batch_too_large() -> RpcError {
     )
 }
 
+/// A batch has more messages than a client may ever send at once.
+pub(crate) fn batch_beyond_the_rate(most: u32) -> RpcError {
+    let rule = format!("a batch counts as its messages, of which at most {most} may be sent in a second");
+    RpcError::new(400, code::INVALID_REQUEST, rule)
+}
+
 /// What a fault becomes where no tool was called.
 pub(crate) fn of_fault(fault: &ToolError, request: &str) -> RpcError {
     match fault {

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 
+use arrayvec::ArrayVec;
 use wakashu_archive::{ArchivedRound, Rank};
 use wakashu_wire::{Era, Request, string};
 
@@ -34,6 +35,9 @@ const PAGE_RESOURCES: usize = 100;
 
 /// Most characters of text in a resource that lists things.
 const LISTING_CHARACTERS: usize = 90_000;
+
+/// Most segments of an address.
+const MAX_SEGMENTS: usize = 3;
 
 /// Most bytes of an address. Ours are far shorter, and the address is repeated in the answer.
 const MAX_ADDRESS_BYTES: usize = 4_096;
@@ -67,7 +71,11 @@ enum Address {
 enum Read {
     /// With or without an index, from its address.
     Always(fn(&str, &mut Answer)),
-    /// From an index, and not without one.
+    /// From what is known of an open archive.
+    FromRoot(fn(Wanted<'_>, &mut Answer) -> Result<(), Refused>),
+    /// From the entry that the address names.
+    FromEntry(fn(Wanted<'_>, &Held, &mut Answer)),
+    /// From what else is read from the archive.
     FromIndex(for<'a> fn(Wanted<'a>, &'a mut Answer) -> Work<'a>),
 }
 
@@ -235,26 +243,35 @@ pub(super) async fn read(
         (None, None) => return Err(error::index_unavailable().into()),
     };
     let contents = field!(out, "contents").open_array();
+    let wanted = || {
+        let index = index.ok_or_else(error::index_unavailable)?;
+        let segments = segments.as_deref().unwrap_or_default();
+        Ok::<_, RpcError>(Wanted { title: x.served.title(), index, address: &address, segments, era })
+    };
     match resource.read {
         Read::Always(read) => read(&address, out.item()),
-        Read::FromIndex(read) => {
-            let index = index.ok_or_else(error::index_unavailable)?;
-            let segments = segments.as_deref().unwrap_or_default();
-            let wanted = Wanted { title: x.served.title(), index, address: &address, segments, era };
-            read(wanted, out.item()).await?;
+        Read::FromRoot(read) => read(wanted()?, out.item())?,
+        Read::FromEntry(read) => {
+            let wanted = wanted()?;
+            read(wanted, &wanted.entry().await?, out.item());
         }
+        Read::FromIndex(read) => read(wanted()?, out.item()).await?,
     }
     out.close(contents);
     cache_hint(x, out, era, READ_TTL_MS);
     Ok(())
 }
 
-/// Returns what comes after [`uri::ROUNDS`] in an address, decoded; `None` if it does not begin like ours.
-fn segments(address: &str) -> Option<Vec<Cow<'_, str>>> {
-    match address.strip_prefix(uri::ROUNDS)? {
-        "" => Some(Vec::new()),
-        rest => rest.strip_prefix('/')?.split('/').map(uri::decode).collect(),
+/// Returns what comes after [`uri::ROUNDS`] in an address, decoded; `None` if it does not look like ours.
+fn segments(address: &str) -> Option<ArrayVec<Cow<'_, str>, MAX_SEGMENTS>> {
+    let mut segments = ArrayVec::new();
+    let rest = address.strip_prefix(uri::ROUNDS)?;
+    if !rest.is_empty() {
+        for segment in rest.strip_prefix('/')?.split('/') {
+            segments.try_push(uri::decode(segment)?).ok()?;
+        }
     }
+    Some(segments)
 }
 
 /// What is asked for, and where it lies.

@@ -58,6 +58,11 @@ struct Waiting {
 /// `background` starts a thread that writes out what has collected. On Lambda, where a process sleeps between
 /// requests, [`flush`] is called before each answer instead.
 pub fn start(level: Option<Level>, background: bool) {
+    // The usual hook writes to stderr itself, and would wait there. Where nothing is logged, ours says nothing either.
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        tracing::error!(detail = panic.payload_as_str().unwrap_or_default(), place, "a panic");
+    }));
     let Some(level) = level else { return };
     let form = if io::stderr().is_terminal() { Form::Readable } else { Form::Json };
     let log = LOG.get_or_init(|| Log::new(form));
@@ -65,11 +70,6 @@ pub fn start(level: Option<Level>, background: bool) {
     if tracing::subscriber::set_global_default(Lines { level }).is_err() {
         return;
     }
-    // The usual hook writes to stderr itself, and would wait there.
-    std::panic::set_hook(Box::new(|panic| {
-        let place = panic.location().map(ToString::to_string).unwrap_or_default();
-        tracing::error!(detail = panic.payload_as_str().unwrap_or_default(), place, "a panic");
-    }));
     if background
         && let Ok(writer) = thread::Builder::new().name("log".to_owned()).spawn(move || log.keep_writing())
     {

@@ -37,6 +37,9 @@ pub(crate) const MAX_HEADERS: usize = 100;
 /// Most connections `serve` holds at a time; further ones wait in the kernel's queue.
 pub(crate) const MAX_CONNECTIONS: u32 = 1_024;
 
+/// Most connections of one address, unless configured otherwise.
+pub(crate) const SHARE_OF_CONNECTIONS: u32 = MAX_CONNECTIONS / 4 * 3;
+
 /// Most event streams at a time, each of which holds a connection for as long as its client likes: the larger part of
 /// the connections stays for requests.
 pub const MAX_STREAMS: usize = 256;

@@ -16,6 +16,7 @@ use wakashu_archive::{
 use crate::deadline::within;
 use crate::served::cache::Cached;
 use crate::served::index::{Index, ReadError, slice};
+use crate::served::limits::MAX_ANSWER_BYTES;
 
 /// How long an answer waits for one read from storage, its own or that of another request. Slightly longer than storage's
 /// own timeout of a small read, so that storage's error is what gets reported. Requests queued behind a read that failed
@@ -77,7 +78,8 @@ impl Reading {
         }
     }
 
-    /// Returns the stored base64 of renditions, in order. One that cannot be read fails by itself.
+    /// Returns the stored base64 of renditions, in order. One that cannot be read, or is larger than any answer, fails by
+    /// itself.
     pub async fn pictures<'a, I>(&self, renditions: I) -> std::vec::IntoIter<Result<Bytes, ReadError>>
     where
         I: IntoIterator<Item = &'a ArchivedRendition>,
@@ -170,8 +172,14 @@ impl Reading {
         // Places in the cache are taken in the order of the hashes, by everyone: no two requests can wait for
         // each other.
         let mut found: BTreeMap<ContentHash, Bytes> = BTreeMap::new();
+        let mut failed: BTreeMap<ContentHash, ReadError> = BTreeMap::new();
         let mut missing = Vec::new();
         for (hash, rendition) in wanted {
+            // An indexer keeps them far smaller; a crafted archive may name hundreds of megabytes here.
+            if rendition.span().length > MAX_ANSWER_BYTES as u64 {
+                failed.insert(hash, broken(rendition.span(), "a rendition is larger than any answer"));
+                continue;
+            }
             match self.cache.entries.get_value_or_guard_async(&hash).await {
                 Ok(Cached::Picture(stored)) => {
                     found.insert(hash, stored);
@@ -194,7 +202,6 @@ impl Reading {
         let reads = spans.into_iter().map(|span| async move { (span, self.read(span).await) });
         let reads = futures_util::future::join_all(reads).await;
 
-        let mut failed: BTreeMap<ContentHash, ReadError> = BTreeMap::new();
         for (rendition, place) in missing {
             let hash = rendition.hash();
             match cut_out(&reads, rendition) {
@@ -272,11 +279,13 @@ fn merge_touching(mut spans: Vec<Span>) -> Vec<Span> {
 
 /// The error for bytes that are not where their reference says; hashes make it impossible for honest archives.
 fn mixed_up(span: Span) -> ReadError {
-    ReadError::Archive(ArchiveError::Damaged {
-        part: Part::Picture,
-        offset: span.offset,
-        damage: Damage::Rule("one hash names two different things"),
-    })
+    broken(span, "one hash names two different things")
+}
+
+/// The error for a picture that breaks a rule.
+fn broken(span: Span, rule: &'static str) -> ReadError {
+    let (part, damage) = (Part::Picture, Damage::Rule(rule));
+    ReadError::Archive(ArchiveError::Damaged { part, offset: span.offset, damage })
 }
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ pub struct ArchiveState {
     known: Mutex<Known>,
     /// How many looks in a row have failed.
     failures: AtomicU32,
+    /// How many looks past caches have ended.
+    looks_past_caches: AtomicU32,
     cache: Arc<ReadCache>,
     preload_bytes: u64,
     preparing: Preparing,
@@ -104,6 +106,7 @@ impl ArchiveState {
             storage: OnceCell::new(),
             known: Mutex::default(),
             failures: AtomicU32::new(0),
+            looks_past_caches: AtomicU32::new(0),
             cache: Arc::new(cache),
             preload_bytes,
             preparing,
@@ -169,18 +172,25 @@ impl ArchiveState {
     /// Looks for a newer archive and serves it once it is open and checked. A failure keeps the old one and
     /// marks it stale. Returns whether an archive could be confirmed or loaded.
     pub async fn refresh(&self) -> bool {
-        self.refresh_by(Asking::AsUsual).await
-    }
-
-    /// Does the same when what is served was found to be gone: a cache on the way may have kept the pointer to it.
-    pub(crate) async fn refresh_past_caches(&self) -> bool {
-        self.refresh_by(Asking::PastCaches).await
-    }
-
-    async fn refresh_by(&self, asking: Asking) -> bool {
-        let Some(location) = &self.location else { return false };
         let mut known = self.known.lock().await;
-        let looked = self.look(location, &mut known, asking).await.and_then(|look| {
+        self.refresh_by(Asking::AsUsual, &mut known).await
+    }
+
+    /// Does the same when what is served was found to be `gone`: a cache on the way may have kept the pointer to it. Those
+    /// who find that together go by what one of them sees.
+    pub(crate) async fn replace_gone(&self, gone: &Snapshot) {
+        let looks = self.looks_past_caches.load(Ordering::Relaxed);
+        let mut known = self.known.lock().await;
+        let is_served = self.current().index().map(Arc::as_ptr) == gone.index().map(Arc::as_ptr);
+        if is_served && self.looks_past_caches.load(Ordering::Relaxed) == looks {
+            self.refresh_by(Asking::PastCaches, &mut known).await;
+            self.looks_past_caches.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    async fn refresh_by(&self, asking: Asking, known: &mut Known) -> bool {
+        let Some(location) = &self.location else { return false };
+        let looked = self.look(location, known, asking).await.and_then(|look| {
             let doubted =
                 |current: &Snapshot| current.index().is_some_and(|one| one.doubted_since().is_some());
             match look {

@@ -42,5 +42,8 @@ pub(crate) fn of_view() -> String {
 
 /// Returns the text a segment stands for; `None` if it is not UTF-8.
 pub(crate) fn decode(segment: &str) -> Option<Cow<'_, str>> {
+    if !segment.contains('%') {
+        return Some(Cow::Borrowed(segment));
+    }
     percent_decode_str(segment).decode_utf8().ok()
 }

@@ -10,10 +10,11 @@ use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 use http::HeaderValue;
 use http::header::{CACHE_CONTROL, HeaderName};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use wakashu_pages::Preview;
 
 use crate::exchange::Core;
+use crate::exchange::streams::StreamPlace;
 use crate::mcp::subscriptions::Subscription;
 use crate::served::state::Generation;
 use crate::text::Answer;
@@ -47,7 +48,7 @@ struct Listening {
     closing: watch::Receiver<bool>,
     seen: Generation,
     state: State,
-    _place: OwnedSemaphorePermit,
+    _place: StreamPlace,
 }
 
 enum State {
@@ -57,7 +58,7 @@ enum State {
 }
 
 /// Returns a reply that tells its client of changes until either side closes it. `place` is its place among the streams.
-pub(super) fn stream(core: &Core, subscription: Subscription, place: OwnedSemaphorePermit) -> Reply {
+pub(super) fn stream(core: &Core, subscription: Subscription, place: StreamPlace) -> Reply {
     let changes = core.changes();
     let seen = *changes.borrow();
     let closing = core.closing();
@@ -73,7 +74,7 @@ pub(super) fn stream(core: &Core, subscription: Subscription, place: OwnedSemaph
 pub(super) fn of_preview(
     core: &Core,
     mut preview: watch::Receiver<Arc<Preview>>,
-    place: OwnedSemaphorePermit,
+    place: StreamPlace,
 ) -> Reply {
     preview.mark_changed();
     let listening = (preview, core.closing(), place);

@@ -7,7 +7,6 @@ use bytes::Bytes;
 use crate::exchange::Exchange;
 use crate::observe::log;
 use crate::observe::metrics::Exposition;
-use crate::served::limits::MAX_STREAMS;
 use crate::served::snapshot::IndexState;
 use crate::web::reply::{Media, Payload, Reply};
 
@@ -56,7 +55,7 @@ fn write_state(x: &Exchange<'_>, out: &mut Exposition) {
     let desk = core.desk.load();
     out.gauge("wakashu_calls_running", "Calls that are worked on.", desk.running);
     out.gauge("wakashu_calls_waiting", "Calls that wait for their turn.", desk.waiting);
-    out.gauge("wakashu_streams_open", "Event streams held now.", MAX_STREAMS - core.free_streams());
+    out.gauge("wakashu_streams_open", "Event streams held now.", core.streams.open());
     out.family("wakashu_log_lines_dropped_total", "counter", "Lines of the log that nobody read.");
     out.sample("", &[], log::dropped());
 }

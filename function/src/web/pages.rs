@@ -16,8 +16,8 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
 use wakashu_archive::{ArchivedChunk, ArchivedRound, ColumnName, ContentHash, PageView, Rank};
 use wakashu_pages::{
-    ASSETS, Asset, Connect, Document, HTML, LinkStyle, Notice, Place, Preview, Renderer, TEMPLATE_VERSION,
-    chunks_of_page, pages_of_round,
+    ASSETS, Address, Asset, Connect, Document, HTML, LinkStyle, Notice, Place, Preview, Renderer,
+    TEMPLATE_VERSION, chunks_of_page, pages_of_round,
 };
 
 use crate::desk::Wants;
@@ -199,7 +199,7 @@ impl Owed for Asked<'_> {
         Ok(match made {
             Made::Whole(document) => {
                 let body = Bytes::from(document.body);
-                if self.is_kept() {
+                if self.is_kept(&site) {
                     index.keep_document(name, body.clone());
                 }
                 named(sent(x, 200, document.media_type, body))
@@ -217,24 +217,33 @@ impl Asked<'_> {
     fn name(&self, x: &Exchange<'_>, preview: Option<&Preview>) -> ContentHash {
         // Enough of it to tell versions of one collection apart, and less to go through.
         let digest = x.served.loaded().and_then(|loaded| loaded.digest.get(..16)).unwrap_or_default();
-        let address = self.parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
         let bundle = self.bundle.unwrap_or_default();
         let told =
             [digest, TEMPLATE_VERSION, env!("CARGO_PKG_VERSION"), x.base().unwrap_or_default(), bundle];
         let mark = preview.map_or("", |preview| &preview.mark);
-        ContentHash::of([&told.join("\n"), "\n", address, mark].concat().as_bytes())
+        ContentHash::of([&told.join("\n"), "\n", self.address(), mark].concat().as_bytes())
     }
 
-    /// Tells whether the page is worth keeping: many may ask for it, and it has one address.
-    fn is_kept(&self) -> bool {
-        let query = self.parts.uri.query();
-        match self.page {
-            Page::Collection | Page::Round => {
-                query.is_none_or(|query| query.starts_with("page=") && !query.contains('&'))
+    /// Tells whether the page is worth keeping: many may ask for it, and this is its one address, which links have.
+    fn is_kept(&self, site: &Renderer<'_>) -> bool {
+        let round = || self.find_round(site);
+        let address = match self.page {
+            Page::Collection => self.number(site.collection.pages()).map(|page| Address::Collection { page }),
+            Page::Round => round().and_then(|round| {
+                let page = self.number(pages_of_round(round))?;
+                Some(Address::Round { round: &round.title, page })
+            }),
+            Page::Poem => {
+                round().zip(self.rank()).map(|(round, rank)| Address::Poem { round: &round.title, rank })
             }
-            Page::Poem => query.is_none(),
-            Page::Search | Page::Feed | Page::Robots => false,
-        }
+            Page::Search | Page::Feed | Page::Robots => None,
+        };
+        address.is_some_and(|address| self.address().strip_prefix('/') == Some(&address.path()))
+    }
+
+    /// Returns the path and the query, as they were sent.
+    fn address(&self) -> &str {
+        self.parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str)
     }
 
     async fn collection(
@@ -280,8 +289,9 @@ impl Asked<'_> {
         site: &Renderer<'_>,
         is_known: impl Fn() -> bool,
     ) -> Result<Made, ToolError> {
-        let rank = self.segment(1).and_then(|rank| rank.parse().ok()).map(Rank::get);
-        let (Some(round), Some(rank)) = (self.find_round(site), rank) else { return Ok(Made::Missing) };
+        let (Some(round), Some(rank)) = (self.find_round(site), self.rank()) else {
+            return Ok(Made::Missing);
+        };
         let Some(chunk) = round.chunks_with(rank, rank).first() else { return Ok(Made::Missing) };
         let view = index.page(chunk).await?;
         if is_known() && view.entries.binary_search_by_key(&rank, |entry| entry.rank.to_native()).is_ok() {
@@ -293,6 +303,11 @@ impl Asked<'_> {
     /// Finds the round that the path names.
     fn find_round<'a>(&self, site: &Renderer<'a>) -> Option<&'a ArchivedRound> {
         site.collection.archive().find_round(&self.segment(0)?)
+    }
+
+    /// Returns the rank that the path names.
+    fn rank(&self) -> Option<u32> {
+        self.segment(1)?.parse().ok().map(Rank::get)
     }
 
     /// Returns a segment of the path.

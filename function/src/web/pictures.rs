@@ -4,14 +4,13 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, HeaderName, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{HeaderValue, Method};
-use wakashu_archive::{ArchiveError, ArchivedRendition, Damage, Part, Rank, decode_picture};
+use wakashu_archive::{ArchivedRendition, Rank, decode_picture};
 
 use crate::desk::Wants;
 use crate::entries;
 use crate::exchange::{Exchange, Owed};
 use crate::fault::ToolError;
 use crate::served::index::ReadError;
-use crate::served::limits::MAX_ANSWER_BYTES;
 use crate::served::reading::Reading;
 use crate::served::uri;
 use crate::web::conditional;
@@ -66,7 +65,7 @@ impl Owed for Asked<'_> {
 
     async fn work(&self, x: &mut Exchange<'_>) -> Result<Reply, ToolError> {
         let Some(index) = x.index() else {
-            return Ok(Reply::plain(503, "no archive is loaded; try again later"));
+            return Err(ToolError::IndexUnavailable { configured: x.served.is_configured() });
         };
         let missing = || Ok(Reply::plain(404, "no such picture"));
         let Ok(rank) = self.rank.parse().map(Rank::get) else { return missing() };
@@ -111,15 +110,6 @@ async fn bytes_of(
 ) -> Result<Bytes, ReadError> {
     if is_original {
         return index.original(rendition).await;
-    }
-    // No rendition that fits an answer is larger; a crafted archive may name hundreds of megabytes here.
-    let span = rendition.span();
-    if span.length > MAX_ANSWER_BYTES as u64 {
-        return Err(ReadError::Archive(ArchiveError::Damaged {
-            part: Part::Picture,
-            offset: span.offset,
-            damage: Damage::Rule("a rendition is larger than any answer"),
-        }));
     }
     let Some(stored) = index.pictures([rendition]).await.next() else { return Ok(Bytes::new()) };
     // Verified base64 decodes; an empty picture would be the archive's own fault.

@@ -32,6 +32,8 @@ pub enum Reach {
     Root,
     /// It opens and its texts can be read; the pictures of the first round are refused.
     Page,
+    /// Everything can be read, but the first round's pictures are larger than a server sends.
+    Large,
     /// Everything can be read; only a deep check notices.
     Everything,
 }
@@ -578,6 +580,7 @@ fn pictures() -> Vec<Attack> {
             check_says,
         }
     };
+    let large = [PIXEL, &vec![0; 750_000]].concat();
     let mut dangling = STANDARD.encode(PIXEL).into_bytes();
     let end = dangling.len() - 2;
     dangling[end..].copy_from_slice(b"B=");
@@ -601,6 +604,10 @@ fn pictures() -> Vec<Attack> {
         stored("a rendition has padding inside", |bytes| bytes[5] = b'='),
         shown_as("a bomb says its size", BOMB, 60_000, 60_000, "at most 1568 on an edge"),
         shown_as("a bomb says it is small", BOMB, 1, 1, "pixels"),
+        Attack {
+            reaches: Reach::Large,
+            ..shown_as("a picture is larger than any answer", &large, 1, 1, "at most 40000 are allowed")
+        },
         shown_as("a picture is none", b"{\"jsonrpc\":\"2.0\"}", 1, 1, "not a picture"),
     ]
 }

@@ -198,7 +198,7 @@ impl Log {
     }
 
     /// Waits a little until all of it is here, once its process has ended.
-    fn wait_until_whole(&self) {
+    pub(crate) fn wait_until_whole(&self) {
         let started = Instant::now();
         while !self.written().is_whole && started.elapsed() < ENDING_PATIENCE {
             std::thread::sleep(Duration::from_millis(5));

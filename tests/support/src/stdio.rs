@@ -79,12 +79,13 @@ impl Stdio {
         self.stdin = None;
     }
 
-    /// Waits for the process to end by itself, within the usual patience.
+    /// Waits for the process to end by itself, within the usual patience; its log is whole then.
     #[must_use]
     pub fn wait(&mut self) -> ExitStatus {
         let started = std::time::Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
+                self.log.wait_until_whole();
                 return status;
             }
             assert!(started.elapsed() < PATIENCE, "the process does not end");

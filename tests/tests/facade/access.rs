@@ -238,11 +238,19 @@ fn every_message_of_a_batch_is_counted() {
 
 #[test]
 fn batches_do_not_get_round_the_rate() {
-    let (server, _collection) = serve(&[("WAKASHU_RATE_PER_CLIENT", "10")]);
     let ping = legacy_body("ping", &json!({}));
-    let batch = wakashu_tests::post(json!(vec![ping; 20]).to_string());
-    let answered = (0..8).map(|_| server.send(&batch)).filter(|reply| reply.status == 200).count();
-    assert_eq!(answered, 0, "20 messages are more than 10");
+    let batch = |count: usize| wakashu_tests::post(json!(vec![ping.clone(); count]).to_string());
+    let (server, _collection) = serve(&[("WAKASHU_RATE_PER_CLIENT", "10")]);
+    assert_eq!(server.send(&batch(10)).status, 200, "a second's worth");
+    let refused = server.send(&batch(10));
+    assert_eq!((refused.status, refused.code(), refused.header("retry-after")), (429, -32603, Some("1")));
+    // What can never pass is not told to come back.
+    let (server, _collection) = serve(&[("WAKASHU_RATE_PER_CLIENT", "10")]);
+    for _ in 0..3 {
+        let refused = server.send(&batch(11));
+        assert_eq!((refused.status, refused.code(), refused.header("retry-after")), (400, -32600, None));
+        assert!(refused.text().contains("at most 10 "), "{}", refused.text());
+    }
 }
 
 /// Those without a token ask for all kinds of things, as fast as they can; one with a token asks now and then.

@@ -123,9 +123,13 @@ fn a_page_is_made_once_for_all_who_ask_and_nobody_fills_the_memory_with_copies()
         let kept = kept_bytes(&server);
         assert!(kept >= first.body.len(), "{path}: {kept}");
         assert_eq!(browse(&server, path).body, first.body, "{path}");
-        for other in ["a=1", "a=2&page=1", "page=1&a=3"] {
-            let other = browse(&server, &format!("{path}?{other}"));
-            assert_eq!((other.status, &other.body), (200, &first.body), "{path}");
+        let other_queries = ["?a=1", "?a=2&page=1", "?page=1&a=3", "?page=1", "?page=01", "?"];
+        let other_spellings =
+            [path.replace("%E7", "%e7"), path.replace("%AC1", "%AC%31"), path.replace(ROUND, "/rounds/1")];
+        let others = other_queries.map(|query| format!("{path}{query}")).into_iter().chain(other_spellings);
+        for other in others.filter(|other| other != path) {
+            let reply = browse(&server, &other);
+            assert_eq!((reply.status, &reply.body), (200, &first.body), "{other}");
         }
         assert_eq!(kept_bytes(&server), kept, "{path}");
     }

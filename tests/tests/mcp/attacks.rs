@@ -26,7 +26,7 @@ fn every_crafted_archive_is_refused_with_a_sentence_and_the_server_goes_on() {
         let shown = first.texts().join("\n");
         match reaches {
             Reach::Nothing | Reach::Root => assert!(first.is_tool_error(), "{name}: {shown}"),
-            Reach::Page => {
+            Reach::Page | Reach::Large => {
                 assert!(!first.is_tool_error() && first.pictures().is_empty(), "{name}");
                 assert!(
                     shown.contains("1位：@a") && shown.contains("画像だけを読み込めませんでした"),

@@ -153,11 +153,32 @@ fn the_head_of_a_request_is_bounded_to_the_byte_and_to_the_header() {
     assert_eq!(server.send(&ping()).status, 200);
 }
 
+/// One address once took the places of all listeners, for as long as it liked.
+#[test]
+fn no_address_takes_the_places_of_all_listeners() {
+    let (server, _collection) = fixture::serve();
+    let wish = json!({ "notifications": { "resourcesListChanged": true } });
+    let mut listeners: Vec<Connection> = Vec::new();
+    let mut statuses = Vec::new();
+    for _ in 0..=wakashu_function::MAX_STREAMS / 4 * 3 {
+        let mut connection = server.connect();
+        connection.send(&modern("subscriptions/listen", &wish).bytes()).unwrap();
+        statuses.push(connection.receive_head().expect("an answer").status);
+        listeners.push(connection);
+    }
+    assert_eq!(
+        statuses.iter().position(|status| *status == 429),
+        Some(wakashu_function::MAX_STREAMS / 4 * 3)
+    );
+}
+
 #[test]
 fn listeners_have_their_own_limit_and_leave_room_for_the_others() {
     let collection = fixture::collection();
     let path = collection.write();
-    let server = Server::serve_with(Some(&path), &[("WAKASHU_REFRESH_SECONDS", "1")]);
+    // One address may have all of them here.
+    let settings = [("WAKASHU_REFRESH_SECONDS", "1"), ("WAKASHU_CONNECTIONS_PER_CLIENT", "1024")];
+    let server = Server::serve_with(Some(&path), &settings);
     let listen = || -> (u16, Connection) {
         let mut connection = server.connect();
         let wish = json!({ "notifications": { "resourcesListChanged": true } });

@@ -51,6 +51,17 @@ fn a_panic_over_http_is_answered_logged_and_survived() {
 }
 
 #[test]
+fn a_panic_writes_nothing_where_the_log_is_off() {
+    let collection = fixture::collection();
+    let settings = [ON[0], ("WAKASHU_LOG", "off")];
+    let mut stdio = Stdio::start_with(Some(&collection.write()), &settings);
+    check(&stdio.ask(&legacy_body(DRILL, &json!({}))));
+    stdio.end_input();
+    assert!(stdio.wait().success());
+    assert_eq!(stdio.log_with(""), "");
+}
+
+#[test]
 fn a_panic_over_stdio_is_answered_logged_and_survived() {
     let collection = fixture::collection();
     let mut stdio = Stdio::start_with(Some(&collection.write()), &ON);

@@ -5,8 +5,8 @@ use std::os::unix::net::UnixDatagram;
 use std::process::Command;
 use std::time::Duration;
 
-use serde_json::json;
-use wakashu_tests::{HttpRequest, Server, call, legacy};
+use serde_json::{Value, json};
+use wakashu_tests::{HttpRequest, Server, call, legacy, legacy_body, post};
 
 use crate::mcp::fixture;
 
@@ -37,6 +37,27 @@ fn samples(text: &str) -> BTreeMap<String, f64> {
         }
     }
     samples
+}
+
+#[test]
+fn the_line_of_a_batch_tells_of_the_first_message_that_failed() {
+    let (server, _collection) = fixture::serve();
+    let tool =
+        |name: &str, arguments| legacy_body("tools/call", &json!({ "name": name, "arguments": arguments }));
+    let failing = tool("get_poem", json!({ "round_title": "none", "rank": 1 }));
+    let fine = tool("list_rounds", json!({}));
+    for (batch, of_tool, error) in [
+        (json!([fine, failing, fine, legacy_body("none", &json!({}))]), Some("get_poem"), Some("NOT_FOUND")),
+        (json!([fine, fine]), None, None),
+    ] {
+        let reply = server.send(&post(batch.to_string()).header("MCP-Protocol-Version", "2025-03-26"));
+        let bytes = format!("\"bytes\":{},", reply.body.len());
+        let log = server.log_with(&bytes);
+        let line = log.lines().find(|line| line.contains("\"method\":\"batch\"") && line.contains(&bytes));
+        let line: Value = serde_json::from_str(line.unwrap_or_else(|| panic!("{log}"))).unwrap();
+        assert_eq!((line["tool"].as_str(), line["error"].as_str()), (of_tool, error), "{line}");
+        assert_eq!((line["era"].as_str(), line.get("code")), (Some("2025-03-26"), None), "{line}");
+    }
 }
 
 #[test]

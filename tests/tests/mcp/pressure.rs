@@ -280,3 +280,23 @@ fn a_target_on_another_host_is_refused() {
         assert_eq!(server.send(&request).status, status, "{target}");
     }
 }
+
+/// What is sent in a batch cancels, too.
+#[test]
+fn a_cancellation_in_a_batch_is_heard_at_once() {
+    let gate = CallGate::default();
+    let settings = [("WAKASHU_DRILL", &*gate.setting())];
+    let collection = fixture::collection();
+    let mut stdio = Stdio::start_with(Some(&collection.write()), &settings);
+    let params = json!({ "protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    assert_eq!(stdio.ask(&legacy_body("initialize", &params))["result"]["protocolVersion"], "2025-03-26");
+    let mut question = legacy_body("tools/call", &json!({ "name": "index_status" }));
+    question["id"] = json!("held");
+    stdio.send(question.to_string());
+    let held = gate.next();
+    let cancel =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "held" } });
+    let answers = stdio.ask(&json!([cancel, legacy_body("ping", &json!({}))]));
+    assert_eq!(answers.as_array().map(Vec::len), Some(1), "{answers}");
+    held.wait_until_given_up();
+}

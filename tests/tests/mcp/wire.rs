@@ -1,7 +1,8 @@
-//! Every method and every tool as it goes over the wire, modern and legacy side by side.
+//! Every method and every tool as it goes over the wire: modern in full, then what legacy has in its place.
 //!
 //! Refreshed with `INSTA_UPDATE=always cargo test -p wakashu-tests wire`; the diff is to be read.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -11,10 +12,9 @@ use super::fixture;
 
 /// Compares the answers to a method in both eras with what is written down.
 fn snapshot(server: &Server, name: &str, method: &str, params: &Value) {
-    let text = [("modern", modern(method, params)), ("legacy", legacy(method, params))]
-        .map(|(era, request)| format!("{era} {}", shown(server, &request)))
-        .join("\n");
-    compare(name, method, params, &text);
+    let [modern, legacy] =
+        [modern(method, params), legacy(method, params)].map(|request| shown(server, &request));
+    compare(name, method, params, &format!("modern {modern}\nlegacy\n{}", difference(&modern, &legacy)));
 }
 
 fn snapshot_tool(server: &Server, name: &str, tool: &str, arguments: &Value) {
@@ -42,6 +42,39 @@ fn compare(name: &str, method: &str, params: &Value, text: &str) {
         settings.add_filter(volatile, stand_in);
     }
     settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+/// Returns the lines by which two texts differ, each run of them after the line before it.
+fn difference(before: &str, after: &str) -> String {
+    let (before, after): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    // How many lines are common to what follows two places.
+    let mut common = vec![vec![0; after.len() + 1]; before.len() + 1];
+    for (at, line) in before.iter().enumerate().rev() {
+        for (there, other) in after.iter().enumerate().rev() {
+            common[at][there] = if line == other {
+                common[at + 1][there + 1] + 1
+            } else {
+                common[at + 1][there].max(common[at][there + 1])
+            };
+        }
+    }
+    let (mut at, mut there, mut shown, mut same) = (0, 0, String::new(), None);
+    while at < before.len() || there < after.len() {
+        if before.get(at) == after.get(there) {
+            same = before.get(at);
+            (at, there) = (at + 1, there + 1);
+            continue;
+        }
+        let is_gone =
+            there == after.len() || (at < before.len() && common[at + 1][there] >= common[at][there + 1]);
+        let (sign, line) = if is_gone { ('-', before[at]) } else { ('+', after[there]) };
+        if let Some(same) = same.take() {
+            writeln!(shown, "  {same}").unwrap();
+        }
+        writeln!(shown, "{sign} {line}").unwrap();
+        if is_gone { at += 1 } else { there += 1 }
+    }
+    shown
 }
 
 /// Writes an answer down: its status, then its JSON with pictures replaced by their lengths.

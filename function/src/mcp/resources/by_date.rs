@@ -21,7 +21,7 @@ pub(super) static RESOURCE: Resource = Resource {
     title: "日付で探す回",
     description: "編纂時期が期間に重なる回。日付は 2025-04-01、2025年4月、2025年 など",
     media_type: Some("application/json"),
-    read: Read::FromIndex(|wanted, out| Box::pin(std::future::ready(read(wanted, out).map_err(Into::into)))),
+    read: Read::FromRoot(|wanted, out| Ok(read(wanted, out)?)),
 };
 
 fn read(wanted: Wanted<'_>, out: &mut Answer) -> Result<(), RpcError> {

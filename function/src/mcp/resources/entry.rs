@@ -1,8 +1,7 @@
 //! `wakashu://rounds/{round}/{rank}`: an entry's whole text.
 
 use super::{Address, RANK, ROUND, Read, Resource, Wanted};
-use crate::entries;
-use crate::mcp::Refused;
+use crate::entries::{self, Held};
 use crate::served::limits::{ENVELOPE_BYTES, MAX_ANSWER_BYTES};
 use crate::text::{Answer, field};
 
@@ -12,12 +11,11 @@ pub(super) static RESOURCE: Resource = Resource {
     title: "投稿",
     description: "ひとつの投稿の全文",
     media_type: Some("text/plain"),
-    read: Read::FromIndex(|wanted, out| Box::pin(read(wanted, out))),
+    read: Read::FromEntry(read),
 };
 
-async fn read(wanted: Wanted<'_>, out: &mut Answer) -> Result<(), Refused> {
-    let held = wanted.entry().await?;
-    let entry = held.entry().ok_or_else(|| wanted.not_found())?;
+fn read(wanted: Wanted<'_>, held: &Held, out: &mut Answer) {
+    let Some(entry) = held.entry() else { return };
     out.object(|out| {
         field!(out, "uri").string(wanted.address);
         field!(out, "mimeType": "text/plain");
@@ -31,5 +29,4 @@ async fn read(wanted: Wanted<'_>, out: &mut Answer) -> Result<(), Refused> {
             }
         });
     });
-    Ok(())
 }

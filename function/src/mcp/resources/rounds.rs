@@ -14,10 +14,10 @@ pub(super) static RESOURCE: Resource = Resource {
     title: "回の一覧",
     description: "すべての回",
     media_type: Some("application/json"),
-    read: Read::FromIndex(|wanted, out| {
+    read: Read::FromRoot(|wanted, out| {
         let all = wanted.index.archive().root().rounds.iter();
         wanted.write_json(out, &rounds_json(wanted.title, all, None));
-        Box::pin(std::future::ready(Ok(())))
+        Ok(())
     }),
 };
 

