@@ -39,8 +39,16 @@ pub(crate) enum BegunError {
     /// Another program is changing the collection.
     #[error("another `wakashu` is changing `{0}`")]
     Busy(String),
-    /// The journal is not one of ours, or what it names is not there.
-    #[error("`{0}` cannot be finished: what it names is not as it was")]
+    /// Something that the journal names is not there.
+    #[error("`{journal}` cannot be finished: `{missing}` is not there")]
+    Lost {
+        /// The journal.
+        journal: String,
+        /// The name that nothing has.
+        missing: String,
+    },
+    /// The journal is not one of ours.
+    #[error("`{0}` cannot be finished: `add` has not written it")]
     Journal(String),
     /// The system refuses.
     #[error("could not change `{path}`")]
@@ -53,7 +61,7 @@ pub(crate) enum BegunError {
     },
 }
 
-fn failed(path: &Path) -> impl Fn(io::Error) -> BegunError {
+pub(crate) fn failed(path: &Path) -> impl Fn(io::Error) -> BegunError {
     let path = printable_path(path);
     move |source| BegunError::Io { path: path.clone(), source }
 }
@@ -113,7 +121,8 @@ impl Journal {
                 continue;
             }
             if from.symlink_metadata().is_err() {
-                return Err(BegunError::Journal(printable_path(&round.join(JOURNAL))));
+                let journal = printable_path(&round.join(JOURNAL));
+                return Err(BegunError::Lost { journal, missing: printable_path(&from) });
             }
             rename_without_replacing(&from, &to).map_err(failed(&from))?;
         }

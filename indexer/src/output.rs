@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use wakashu_archive::ContentHash;
 use wakashu_storage::{TemporaryFile, folder_of, spool_in};
 
+use crate::words::{Remark, failure};
+
 /// The extension of archives.
 pub const EXTENSION: &str = "wakashu";
 
@@ -43,6 +45,12 @@ impl Making {
 #[error("`{path}` is neither a directory nor a name that ends in `.{EXTENSION}`")]
 pub struct OutputError {
     path: String,
+}
+
+impl OutputError {
+    pub(crate) fn remark(&self) -> Remark {
+        failure::not_an_output(&self.path, self.to_string())
+    }
 }
 
 impl Output {

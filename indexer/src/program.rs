@@ -22,7 +22,8 @@ pub fn run(verb: Verb, talk: &Talk, language: Language, command: Command) -> Exi
         Ok(status) => ExitCode::from(status.exit_code()),
         Err(error) => {
             let hint = cmd::hint_of(&error);
-            report.failure(&format!("{error:#}"), hint.as_ref().map(|hint| hint.said(language)));
+            let reasons = cmd::reasons(&error);
+            report.failure(reasons.said(language), hint.as_ref().map(|hint| hint.said(language)));
             ExitCode::from(COULD_NOT_RUN)
         }
     }

@@ -3,6 +3,7 @@
 //! One pass over the tree. Only the few files that describe rounds are read here; texts and pictures are read
 //! later, by the workers.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,7 @@ use crate::begun;
 use crate::problem::Problem;
 use crate::root::Root;
 use crate::words::names::{self as words, Stray};
-use crate::words::{Wording, curating};
+use crate::words::{Remark, Wording, curating, failure};
 
 pub(crate) mod collection_file;
 pub(crate) mod encoding;
@@ -52,6 +53,12 @@ pub struct WalkError {
     source: io::Error,
 }
 
+impl WalkError {
+    pub(crate) fn remark(&self) -> Remark {
+        failure::not_a_collection(&self.path, self.to_string())
+    }
+}
+
 /// Walks a collection.
 ///
 /// Problems inside it are collected in the plan; only a root that cannot be listed is an error here.
@@ -85,6 +92,15 @@ enum Descend {
     No,
 }
 
+/// A file that may be the one that is expected under a name.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    path: PathBuf,
+    is_file: bool,
+    /// It has the name itself, not one that can mean nothing else.
+    is_right: bool,
+}
+
 /// Where the walk stands inside a round.
 #[derive(Debug)]
 enum Inside {
@@ -102,6 +118,9 @@ struct Walk<'a> {
     handle: Root,
     rounds: Vec<RoundPlan>,
     inside: Inside,
+    /// What may be the collection's own file, and what may be the map of periods.
+    collection_files: Vec<Candidate>,
+    period_files: Vec<Candidate>,
     inputs: Vec<InputFile>,
     /// The collection's own file is there.
     is_described: bool,
@@ -122,6 +141,8 @@ impl<'a> Walk<'a> {
             handle,
             rounds: Vec::new(),
             inside: Inside::Nothing,
+            collection_files: Vec::new(),
+            period_files: Vec::new(),
             inputs: Vec::new(),
             is_described: false,
             title: None,
@@ -144,8 +165,10 @@ impl<'a> Walk<'a> {
             self.leave_directory();
         }
         if entry.path_is_symlink() && !self.stays_inside(entry.path()) {
-            self.problems.push(Problem::error(self.relative(entry), words::symlink_leads_out()));
+            let path = self.relative(entry);
             self.spoil_entry_of(entry.depth());
+            self.spoil_round_of(&path);
+            self.problems.push(Problem::error(path, words::symlink_leads_out()));
             return Descend::No;
         }
         match (entry.depth(), entry.file_type().is_dir()) {
@@ -214,45 +237,33 @@ impl<'a> Walk<'a> {
             extras: Vec::new(),
             is_draft: false,
             period_file: None,
+            period_files: Vec::new(),
             entries: Vec::new(),
+            misspelt_ranks: Vec::new(),
             left_out,
             explained: left_out,
             is_entry: false,
+            holds_lost: false,
         });
     }
 
     fn root_file(&mut self, entry: &DirEntry) {
-        let name = entry.file_name().to_str().unwrap_or_default();
-        if self.is_named(entry, COLLECTION_FILE) {
-            self.is_described = true;
-            let Some((bytes, input)) = self.description_file(entry) else { return };
-            let parsed = collection_file::parse(&bytes);
-            (self.title, self.description) = (parsed.value.title, parsed.value.description);
-            self.faults(&input, parsed.faults);
-            self.inputs.push(input);
-        } else if self.is_named(entry, PERIOD_FILE) {
-            let Some((bytes, input)) = self.description_file(entry) else { return };
-            let parsed = period_file::parse_map(&bytes);
-            self.periods = parsed.value;
-            self.periods_path.clone_from(&input.path);
-            self.faults(&input, parsed.faults);
-            self.inputs.push(input);
+        if let Some(candidate) = self.candidate(entry, COLLECTION_FILE) {
+            self.collection_files.push(candidate);
+        } else if let Some(candidate) = self.candidate(entry, PERIOD_FILE) {
+            self.period_files.push(candidate);
         } else {
-            self.unexpected(entry, names::stray(name, Stray::LostAtRoot));
+            let name = entry.file_name().to_string_lossy();
+            self.unexpected(self.relative(entry), &name, names::stray(&name, Stray::LostAtRoot));
         }
     }
 
-    /// Tells whether a file is the one that is expected under a name; warns if its name is spelt otherwise.
-    fn is_named(&mut self, entry: &DirEntry, expected: &str) -> bool {
-        let spelling = names::spelling(entry.file_name().to_str().unwrap_or_default(), expected);
-        // Beside the file itself it is only a copy.
-        if spelling == Spelling::Near && !entry.path().with_file_name(expected).exists() {
-            let path = self.relative(entry);
-            let problem = Problem::warning(&path, words::read_as(expected));
-            self.problems.push(problem.renaming(&path, expected));
-            return true;
-        }
-        spelling == Spelling::Right
+    /// Returns a file that may be the one that is expected under a name. Which one is, shows when all are seen.
+    fn candidate(&self, entry: &DirEntry, expected: &str) -> Option<Candidate> {
+        let spelling = names::spelling(entry.file_name().to_str()?, expected);
+        let is_file = entry.file_type().is_file();
+        let is_right = spelling == Spelling::Right;
+        (spelling != Spelling::Other).then(|| Candidate { path: self.relative(entry), is_file, is_right })
     }
 
     fn rank(&mut self, entry: &DirEntry) -> Descend {
@@ -272,7 +283,10 @@ impl<'a> Walk<'a> {
                 }
                 rank
             }
-            RankName::Misspelt(wording, to) => {
+            RankName::Misspelt(wording, rank, to) => {
+                if let Some(round) = self.rounds.last_mut() {
+                    round.misspelt_ranks.extend(rank);
+                }
                 if !left_out {
                     let mut problem = Problem::error(&path, wording);
                     if let Some(to) = to {
@@ -309,37 +323,23 @@ impl<'a> Walk<'a> {
     }
 
     fn round_file(&mut self, entry: &DirEntry) {
-        if !self.is_named(entry, PERIOD_FILE) {
-            let name = entry.file_name().to_string_lossy();
-            let stray = names::stray(&name, Stray::LostInRound);
-            if let Some(round) = self.rounds.last_mut()
-                && stray == Stray::LostInRound
-                && no_entries::is_rank(&round.directory)
-            {
+        let candidate = self.candidate(entry, PERIOD_FILE);
+        let Some(round) = self.rounds.last_mut() else { return };
+        if let Some(candidate) = candidate {
+            round.period_files.push(candidate);
+            return;
+        }
+        let name = entry.file_name().to_string_lossy();
+        let stray = names::stray(&name, Stray::LostInRound);
+        if stray == Stray::LostInRound {
+            round.holds_lost = true;
+            if no_entries::is_rank(&round.directory) {
                 // Told once, for the directory.
                 round.is_entry = true;
-            } else {
-                self.unexpected(entry, stray);
+                return;
             }
-            return;
         }
-        let Some((bytes, input)) = self.description_file(entry) else {
-            if let Some(round) = self.rounds.last_mut() {
-                round.left_out = true;
-            }
-            return;
-        };
-        let parsed = period_file::parse_round(&bytes);
-        self.faults(&input, parsed.faults);
-        let AboutRound { period, extras, is_draft } = parsed.value;
-        if let Some(round) = self.rounds.last_mut() {
-            round.period = period;
-            round.extras = extras;
-            round.is_draft = is_draft == Some(true);
-            // It may be a draft.
-            round.left_out |= is_draft.is_none();
-            round.period_file = Some(input);
-        }
+        self.unexpected(self.relative(entry), &name, stray);
     }
 
     fn entry_file(&mut self, entry: &DirEntry) {
@@ -392,7 +392,7 @@ impl<'a> Walk<'a> {
                 self.problems.push(problem);
                 self.spoil_current_entry();
             }
-            EntryFile::Other(stray) => self.unexpected(entry, stray),
+            EntryFile::Other(stray) => self.unexpected(path, &name, stray),
         }
     }
 
@@ -410,6 +410,9 @@ impl<'a> Walk<'a> {
             });
             if has_text {
                 self.explain_round();
+            }
+            if let Some(round) = self.rounds.last_mut() {
+                round.holds_lost |= has_picture;
             }
         }
     }
@@ -439,6 +442,17 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Leaves out the current round if what could not be read may be its own `編纂時期.json`: it may be a draft.
+    fn spoil_round_of(&mut self, path: &Path) {
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        if path.components().count() == 2
+            && names::spelling(name, PERIOD_FILE) != Spelling::Other
+            && let Some(round) = self.rounds.last_mut()
+        {
+            round.left_out = true;
+        }
+    }
+
     /// Leaves out the round or the entry the walk is in if its directory could not be listed.
     fn spoil_directory(&mut self, path: &Path) {
         let Some(round) = self.rounds.last_mut() else { return };
@@ -451,9 +465,11 @@ impl<'a> Walk<'a> {
     }
 
     /// Reads a file that describes the collection or a round.
-    fn description_file(&mut self, entry: &DirEntry) -> Option<(Vec<u8>, InputFile)> {
-        let path = self.relative(entry);
-        if !entry.file_type().is_file() {
+    fn description_file(
+        &mut self,
+        Candidate { path, is_file, .. }: Candidate,
+    ) -> Option<(Vec<u8>, InputFile)> {
+        if !is_file {
             self.error(path, words::not_a_regular_file());
             return None;
         }
@@ -469,13 +485,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn unexpected(&mut self, entry: &DirEntry, stray: Stray) {
-        let name = entry.file_name().to_string_lossy();
-        let wording = match names::unfinished(&name) {
+    fn unexpected(&mut self, path: PathBuf, name: &str, stray: Stray) {
+        let wording = match names::unfinished(name) {
             Some(finished) => words::unfinished_download(finished),
             None => words::unexpected_file(stray),
         };
-        self.problems.push(Problem::warning(self.relative(entry), wording));
+        self.problems.push(Problem::warning(path, wording));
     }
 
     fn unreadable(&mut self, error: &walkdir::Error) {
@@ -486,6 +501,7 @@ impl<'a> Walk<'a> {
         }
         self.spoil_entry_of(error.depth());
         self.spoil_directory(&path);
+        self.spoil_round_of(&path);
         let reason = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
         let kind = error.io_error().map(io::Error::kind);
         let is_symlink = || self.root.join(&path).is_symlink();

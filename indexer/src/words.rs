@@ -11,6 +11,7 @@ pub(crate) mod archive;
 pub(crate) mod bundle;
 pub(crate) mod collection;
 pub(crate) mod curating;
+pub(crate) mod failure;
 pub(crate) mod help;
 pub(crate) mod json;
 mod language;
@@ -119,10 +120,46 @@ fn listed(names: &[String]) -> (String, String) {
 fn reason(error: &std::io::Error) -> (String, String) {
     let en = error.to_string();
     let ja = match error.kind() {
-        std::io::ErrorKind::PermissionDenied => "読む権限がありません".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "権限がありません".to_owned(),
         std::io::ErrorKind::NotFound => "見つかりません".to_owned(),
+        std::io::ErrorKind::AlreadyExists => "すでにあります".to_owned(),
         std::io::ErrorKind::IsADirectory => "フォルダーです".to_owned(),
+        std::io::ErrorKind::NotADirectory => "フォルダーではありません".to_owned(),
+        std::io::ErrorKind::StorageFull => "ディスクの空きがありません".to_owned(),
+        std::io::ErrorKind::ReadOnlyFilesystem => "書き込めない場所です".to_owned(),
         _ => en.clone(),
     };
     (en, ja)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    /// Returns what stands between two marks and looks like a code.
+    fn codes(text: &str, mark: char) -> BTreeSet<String> {
+        let is_code = |part: &&str| {
+            part.len() > 3
+                && part
+                    .chars()
+                    .all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_')
+        };
+        text.split(mark).filter(is_code).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_code_of_a_problem_is_in_the_readme() {
+        let crate_ = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let readme = fs::read_to_string(crate_.join("README.md")).unwrap();
+        let listed = readme.split("### Codes\n").nth(1).unwrap().split("\n### ").next().unwrap();
+        let sentences = fs::read_dir(crate_.join("src/words")).unwrap().map(|file| file.unwrap().path());
+        // Those are names of variables.
+        let sentences = sentences.filter(|path| !path.ends_with("language.rs"));
+        let used: BTreeSet<String> =
+            sentences.flat_map(|path| codes(&fs::read_to_string(path).unwrap(), '"')).collect();
+        assert!(used.contains("DATE") && used.contains("ONLY_DRAFTS"), "{used:?}");
+        assert_eq!(codes(listed, '`'), used);
+    }
 }

@@ -137,16 +137,35 @@ class Packages(unittest.TestCase):
         packed = self.packed()
         sums = Path(SHIP.name, "SHA256SUMS")
         sums.write_text("".join(f"{release.sha256(data)}  {name}\n" for name, data in sorted(packed.items())))
-        command = [Path(__file__).with_name("manifest"), release.VERSION, sums]
-        first, *lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-        self.assertEqual(first, f"version {release.VERSION}")
+        command = [Path(__file__).with_name("manifest"), release.VERSION, "owner/wakashu", sums]
+        first, repository, *lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+        self.assertEqual((first, repository), (f"version {release.VERSION}", "repository owner/wakashu"))
         named = dict(reversed(line.split("  ")) for line in lines)
         self.assertEqual(set(named), set(BY_TARGET))
         for platform in PLATFORMS:
             name = f"wakashu-{release.VERSION}-{platform.target}{platform.archive}"
             self.assertEqual(named[platform.target], release.sha256(packed[name]))
-        refused = subprocess.run([*command[:1], "9.9.9", sums], capture_output=True, text=True)
+        refused = subprocess.run([command[0], "9.9.9", *command[2:]], capture_output=True, text=True)
         self.assertEqual((refused.returncode, "no release archives" in refused.stderr), (1, True))
+
+    def test_the_notes_are_the_chapter_of_the_version_once_it_has_its_name(self):
+        changes = (release.ROOT / "CHANGELOG.md").read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder, "infra/dist/version")
+            program.parent.mkdir(parents=True)
+            program.write_bytes(Path(__file__).with_name("version").read_bytes())
+            Path(folder, "Cargo.toml").write_bytes((release.ROOT / "Cargo.toml").read_bytes())
+            notes = {}
+            for name in ("Unreleased", release.VERSION):
+                head = f"# Changelog\n\n## {name}\n"
+                Path(folder, "CHANGELOG.md").write_text(head + changes.split("## Unreleased\n")[1] + "\n## 0.0.1\n\nold\n")
+                notes[name] = subprocess.run(["bash", program, "--notes"], capture_output=True, text=True)
+        self.assertEqual((notes["Unreleased"].returncode, 'rename "Unreleased"' in notes["Unreleased"].stderr), (1, True))
+        said = notes[release.VERSION].stdout
+        self.assertIn("- **added** `wakashu new DIR`", said)
+        self.assertNotIn("old", said.splitlines())
+        # What GitHub takes as the notes of a release.
+        self.assertLess(len(said), 125_000)
 
 
 def executables(package):

@@ -37,9 +37,9 @@ stopped loses nothing: the next `add` or `check --fix` finishes or undoes what w
 The path of the new entry is printed on stdout.
 
 Examples:
-  wakashu-indexer add wakashu_dir 第2回 --account @hanako --picture IMG_0042.HEIC --poem -
+  wakashu-indexer add wakashu_dir 第2回 --account \"@hanako\" --picture IMG_0042.HEIC --poem -
       reads the poem from stdin
-  wakashu-indexer add wakashu_dir 2 --rank 3 --dry-run --account @hanako --picture a.png --poem 歌")]
+  wakashu-indexer add wakashu_dir 2 --rank 3 --dry-run --account \"@hanako\" --picture a.png --poem 歌")]
 pub struct AddArguments {
     /// The collection: a directory of rounds
     #[arg(value_name = "WAKASHU_DIR")]

@@ -28,26 +28,30 @@ const STDIN: &str = "-";
 pub fn run(arguments: &AddArguments, report: &Report) -> anyhow::Result<Status> {
     let collection = &arguments.wakashu_dir;
     let refuse = |remark: &Remark| anyhow::anyhow!("{}", remark.said(report.language()));
+    let place = || -> anyhow::Result<(Option<Alone>, Place)> {
+        let alone = if collection.is_dir() { Some(Alone::with(collection)?) } else { None };
+        if !arguments.dry_run {
+            begun::settle(collection, report)?;
+        }
+        let place = Place::of(&walk::walk(collection)?, &arguments.round, arguments.rank);
+        Ok((alone, place.map_err(|remark| refuse(&remark))?))
+    };
     let is_asking = arguments.account.is_none() || arguments.poem.is_none() || arguments.picture.is_none();
     if is_asking {
-        // A wrong folder or round is told before somebody types a poem.
-        round_name(&walk::walk(collection)?, &arguments.round).map_err(|remark| refuse(&remark))?;
+        // What stands in the way is told before somebody types a poem. Nobody is kept waiting while they type.
+        place()?;
     }
     let given = Given::gather(arguments, report)?;
     if given.tell_faults(report) {
         return Ok(Status::Findings);
     }
-    let _alone = if collection.is_dir() { Some(Alone::with(collection)?) } else { None };
-    if !arguments.dry_run {
-        begun::settle(collection, report)?;
-    }
-    let plan = Plan::of(&walk::walk(collection)?, &arguments.round, arguments.rank, &given)
-        .map_err(|remark| refuse(&remark))?;
+    let (_alone, place) = place()?;
+    let plan = Plan { entry: format!("{}-{}", place.rank, given.name), place };
     if !arguments.dry_run {
         plan.carry_out(collection, &given)?;
     }
     plan.tell(arguments.dry_run, report);
-    report.data(&format!("{}\n", collection.join(&plan.round).join(&plan.entry).display()))?;
+    report.data(&format!("{}\n", collection.join(&plan.place.round).join(&plan.entry).display()))?;
     Ok(Status::Fine)
 }
 
@@ -293,16 +297,14 @@ fn is_folder_name(name: &str) -> bool {
         && !name.contains(|letter: char| letter.is_control() || matches!(letter, '/' | '\\'))
 }
 
-/// What will be done.
+/// Where an entry goes, and what makes room for it.
 #[derive(Debug, PartialEq, Eq)]
-struct Plan {
+struct Place {
     /// The round's folder.
     round: String,
     /// The round is begun with this entry.
     is_new_round: bool,
     rank: u32,
-    /// The entry's folder.
-    entry: String,
     /// Folders of entries that get another rank, from and to, and what moves inside them.
     moves: Vec<(String, String)>,
     /// How many entries those are.
@@ -311,19 +313,21 @@ struct Plan {
     schema: Option<String>,
 }
 
-impl Plan {
-    fn of(collection: &Collection, round: &str, rank: Option<u32>, given: &Given) -> Result<Self, Remark> {
+impl Place {
+    fn of(collection: &Collection, round: &str, rank: Option<u32>) -> Result<Self, Remark> {
         let found = find_round(&collection.rounds, round);
         let name = round_name(collection, round)?;
         let entries = found.map_or(&[][..], |round| round.entries.as_slice());
-        let last = entries.iter().map(|entry| entry.rank).max().unwrap_or(0);
+        // A misspelt folder keeps the rank it will have when it is put right.
+        let misspelt = found.map_or(&[][..], |round| round.misspelt_ranks.as_slice());
+        let last = entries.iter().map(|entry| entry.rank).chain(misspelt.iter().copied()).max().unwrap_or(0);
         let rank = rank.unwrap_or(last + 1);
         if rank > MAX_RANK {
             return Err(words::no_rank_left(&name));
         }
         let shifted = shifted(entries, rank);
         let mut inside = collection.problems.iter().filter(|problem| problem.is_inside(Path::new(&name)));
-        if !shifted.is_empty() && inside.any(Problem::is_error) {
+        if misspelt.contains(&rank) || (!shifted.is_empty() && inside.any(Problem::is_error)) {
             return Err(words::round_has_errors(&name));
         }
         let mut moves = Vec::new();
@@ -338,30 +342,40 @@ impl Plan {
             round: name,
             is_new_round: found.is_none(),
             rank,
-            entry: format!("{rank}-{}", given.name),
             moves,
             moved_entries: shifted.len(),
             schema: schema.then(|| format!("../../../{TEXT_SCHEMA}")),
         })
     }
+}
 
+/// What will be done.
+#[derive(Debug, PartialEq, Eq)]
+struct Plan {
+    place: Place,
+    /// The entry's folder.
+    entry: String,
+}
+
+impl Plan {
     fn carry_out(&self, collection: &Path, given: &Given) -> anyhow::Result<()> {
-        let round = collection.join(&self.round);
-        let staging = if self.is_new_round { collection.join(ADDING) } else { round.join(ADDING) };
+        let Place { round, is_new_round, rank, moves, schema, .. } = &self.place;
+        let round = collection.join(round);
+        let staging = if *is_new_round { collection.join(ADDING) } else { round.join(ADDING) };
         // A new round comes whole, with its first entry in it.
-        let entry = if self.is_new_round { staging.join(&self.entry) } else { staging.clone() };
-        let text = given.text(self.schema.as_deref());
-        begun::write(&entry.join(format!("TextData{}.json", self.rank)), text.as_bytes())?;
+        let entry = if *is_new_round { staging.join(&self.entry) } else { staging.clone() };
+        let text = given.text(schema.as_deref());
+        begun::write(&entry.join(format!("TextData{rank}.json")), text.as_bytes())?;
         if let Some(picture) = &given.picture {
-            let name = format!("Picture{}.{}", self.rank, picture.extension());
+            let name = format!("Picture{rank}.{}", picture.extension());
             begun::write(&entry.join(name), &picture.bytes)?;
         }
-        if self.is_new_round {
+        if *is_new_round {
             begun::give_place(&staging, &round)?;
-        } else if self.moves.is_empty() {
+        } else if moves.is_empty() {
             begun::give_place(&staging, &round.join(&self.entry))?;
         } else {
-            let mut moves = self.moves.clone();
+            let mut moves = moves.clone();
             moves.push((ADDING.to_owned(), self.entry.clone()));
             let journal = Journal { moves };
             journal.begin(&round)?;
@@ -371,13 +385,14 @@ impl Plan {
     }
 
     fn tell(&self, dry_run: bool, report: &Report) {
-        for (from, to) in self.moves.iter().filter(|(from, _)| !from.contains('/')) {
+        let Place { round, moves, moved_entries, .. } = &self.place;
+        for (from, to) in moves.iter().filter(|(from, _)| !from.contains('/')) {
             report.remark(&words::moved(&printable(from), &printable(to), dry_run));
         }
-        if self.moved_entries > 0 {
-            report.remark(&words::addresses_move(self.moved_entries));
+        if *moved_entries > 0 {
+            report.remark(&words::addresses_move(*moved_entries));
         }
-        report.remark(&words::added(&printable(&format!("{}/{}", self.round, self.entry)), dry_run));
+        report.remark(&words::added(&printable(&format!("{round}/{}", self.entry)), dry_run));
         if dry_run {
             report.remark(&words::nothing_changed());
         }

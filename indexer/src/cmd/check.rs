@@ -12,7 +12,7 @@ use crate::cli::{CheckArguments, Format};
 use crate::picture::Settings;
 use crate::problem::{Problem, Tally, printable_path};
 use crate::report::Report;
-use crate::words::{Language, Remark, talk};
+use crate::words::{Language, Remark, failure, talk};
 
 mod archive;
 mod collection;
@@ -112,10 +112,8 @@ pub fn run(arguments: &CheckArguments, report: Report) -> anyhow::Result<Status>
     };
     let mut outcome = check(&arguments.target, &request, &report)?;
     if arguments.fix {
-        anyhow::ensure!(
-            outcome.kind == Kind::Collection,
-            "`--fix` is for collections; build an archive again instead"
-        );
+        let refusal = failure::fix_of_an_archive();
+        anyhow::ensure!(outcome.kind == Kind::Collection, "{}", refusal.said(report.language()));
         outcome = fix_and_check(arguments, outcome, &request, &report)?;
     }
     let language = report.language();

@@ -6,8 +6,9 @@ use std::path::Path;
 use super::Status;
 use crate::begun::{self, Alone, NEW, NEW_PART};
 use crate::cli::NewArguments;
-use crate::problem::printable_path;
+use crate::problem::{printable, printable_path};
 use crate::report::Report;
+use crate::walk::{collection_file, names};
 use crate::words::{Remark, curating as words};
 
 macro_rules! template {
@@ -45,14 +46,16 @@ const WORKFLOWS: &str = ".github/";
 pub fn run(arguments: &NewArguments, report: &Report) -> anyhow::Result<Status> {
     let folder = &arguments.dir;
     let refuse = |remark: &Remark| anyhow::anyhow!("{}", remark.said(report.language()));
-    let action = arguments.action.clone().or_else(own_action);
+    let own = || own_action(env!("CARGO_PKG_REPOSITORY"), env!("CARGO_PKG_VERSION"));
+    let action = arguments.action.clone().or_else(own);
     if let Some(action) = action.as_ref().filter(|action| !is_action(action)) {
         return Err(refuse(&words::not_an_action(action)));
     }
     let title = title_of(arguments).map_err(|found| refuse(&words::not_a_title(&found)))?;
-    fs::create_dir_all(folder)?;
+    fs::create_dir_all(folder).map_err(begun::failed(folder))?;
     let _alone = Alone::with(folder)?;
-    if !begun::settle_new(folder, report)? {
+    let is_finished = begun::settle_new(folder, report)?;
+    if !is_finished {
         if let Some(found) = first_in(folder)? {
             return Err(refuse(&words::not_empty(&printable_path(folder), &found)));
         }
@@ -66,8 +69,10 @@ pub fn run(arguments: &NewArguments, report: &Report) -> anyhow::Result<Status> 
         begun::give_place(&part, &folder.join(NEW))?;
         begun::give_places(folder)?;
     }
-    report.remark(&words::made(&printable_path(folder), &title));
-    if action.is_none() {
+    // An earlier run may have begun it under another title and with another action.
+    let title = if is_finished { title_in(folder).unwrap_or(title) } else { title };
+    report.remark(&words::made(&printable_path(folder), &printable(&title)));
+    if !folder.join(WORKFLOWS).is_dir() {
         report.remark(&words::without_workflow());
     }
     report.remark(&words::next());
@@ -81,10 +86,17 @@ pub fn run(arguments: &NewArguments, report: &Report) -> anyhow::Result<Status> 
     Ok(Status::Fine)
 }
 
-/// Returns the action of this project, if it says where its repository is.
-fn own_action() -> Option<String> {
-    let repository = env!("CARGO_PKG_REPOSITORY").strip_prefix("https://github.com/")?.trim_end_matches('/');
-    Some(format!("{repository}@v{}", env!("CARGO_PKG_VERSION")))
+/// Returns the action of this project, if it says where its repository is. The tag of the program itself holds no checksums
+/// to install by; the one of the action, which follows it, does.
+fn own_action(repository: &str, version: &str) -> Option<String> {
+    let repository = repository.strip_prefix("https://github.com/")?.trim_end_matches('/');
+    Some(format!("{repository}@action-v{version}"))
+}
+
+/// Returns the title of the collection in a data repository.
+fn title_in(folder: &Path) -> Option<String> {
+    let file = folder.join("wakashu_dir").join(names::COLLECTION_FILE);
+    collection_file::parse(&fs::read(file).ok()?).value.title
 }
 
 /// Tells whether a text is OWNER/NAME@REF, with nothing in it that YAML or a shell would act on.
@@ -119,6 +131,7 @@ fn filled(path: &str, bytes: &[u8], title: &str, action: Option<&str>) -> Vec<u8
     let title =
         if is_json { json.trim_start_matches('"').strip_suffix('"').unwrap_or_default() } else { title };
     let text = text.replace("{{action}}", action.unwrap_or_default());
+    let text = text.replace("{{install}}", &words::install(action));
     let text = text.replace("{{publishing}}", words::publishing(action.is_some()));
     text.replace("{{title}}", title).into_bytes()
 }
@@ -167,6 +180,16 @@ mod tests {
         assert_eq!(filled("x.json", "{\"Title\": \"{{title}}\"}"), "{\"Title\": \"春\\\"の\\\\集\"}");
         assert_eq!(filled("x.md", "# {{title}}"), "# 春\"の\\集");
         assert_eq!(filled("x.yml", "uses: {{action}}"), "uses: a/b@v1");
+    }
+
+    #[test]
+    fn the_workflow_takes_the_tag_that_holds_checksums() {
+        for repository in ["https://github.com/owner/wakashu", "https://github.com/owner/wakashu/"] {
+            let action = own_action(repository, "0.1.0").unwrap();
+            assert_eq!(action, "owner/wakashu@action-v0.1.0");
+            assert!(is_action(&action));
+        }
+        assert_eq!(own_action("", "0.1.0"), None);
     }
 
     #[test]

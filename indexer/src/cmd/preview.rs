@@ -18,11 +18,11 @@ use walkdir::{DirEntry, WalkDir};
 
 use crate::cli::PreviewArguments;
 use crate::cmd::build::{self, BuildRequest, Purpose};
-use crate::cmd::{Status, runtime};
+use crate::cmd::{Status, reasons, runtime};
 use crate::output::Output;
 use crate::report::Report;
 use crate::walk::names::is_skipped;
-use crate::words::talk;
+use crate::words::{failure, talk};
 
 /// How often the collection is looked at for changes.
 const LOOK_EVERY: Duration = Duration::from_millis(700);
@@ -103,7 +103,8 @@ fn look_at_port(config: &Config, report: &Report) -> anyhow::Result<()> {
     {
         anyhow::bail!("{}", talk::port_taken(config.port).said(report.language()));
     }
-    listening.map(drop).with_context(|| format!("could not listen on `{}:{}`", config.host, config.port))
+    let address = format!("{}:{}", config.host, config.port);
+    listening.map(drop).with_context(|| failure::not_listening(&address).said(report.language()).to_owned())
 }
 
 /// What building the collection came to.
@@ -189,9 +190,10 @@ impl Preview {
                     now
                 }
                 Err(error) => {
-                    let reason = format!("{error:#}");
+                    let language = self.report.language();
+                    let reason = reasons(&error).said(language).to_owned();
                     self.report.failure(&reason, None);
-                    shown::of_failure(reason, self.report.language())
+                    shown::of_failure(reason, language)
                 }
             };
             shown.send_replace(Arc::new(now));

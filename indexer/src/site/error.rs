@@ -7,7 +7,7 @@ use wakashu_storage::{OpenError, StorageError};
 
 use crate::problem::printable_path;
 use crate::words::site::failure;
-use crate::words::{Remark, talk};
+use crate::words::{self, Remark};
 
 /// Why a site could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -53,10 +53,10 @@ impl SiteError {
     pub(crate) fn hint(&self) -> Option<Remark> {
         match self {
             Self::Foreign { .. } => Some(failure::foreign()),
-            Self::Busy { .. } => Some(failure::busy()),
+            Self::Busy { .. } => Some(words::failure::busy()),
             Self::BadList { path, .. } => Some(failure::list(path)),
             Self::Storage(error) | Self::Open(OpenError::Storage(error)) => {
-                error.hint().map(talk::failure::other)
+                words::failure::storage_hint(error)
             }
             Self::Io { .. } | Self::Open(_) => None,
         }

@@ -16,11 +16,8 @@ pub(crate) const PERIOD_FILE: &str = "編纂時期.json";
 
 const PICTURE_EXTENSIONS: [&str; 7] = ["png", "jpg", "jpeg", "webp", "gif", "heic", "heif"];
 
-/// What else people keep poems, notes and pictures in.
-const DOCUMENT_EXTENSIONS: [&str; 15] = [
-    "txt", "md", "doc", "docx", "rtf", "pages", "odt", "pdf", "csv", "xlsx", "bmp", "tif", "tiff", "avif",
-    "svg",
-];
+/// What a text file is called where a program has put another ending, or none, to its name.
+const TEXT_EXTENSIONS: [&str; 3] = ["txt", "text", ""];
 
 /// How browsers name what they have not finished to download.
 const UNFINISHED_EXTENSIONS: [&str; 5] = ["crdownload", "download", "part", "partial", "opdownload"];
@@ -79,8 +76,8 @@ pub(crate) enum RankName {
     Rank(u32),
     /// Spelt otherwise, but it can mean nothing else; with the name it should have.
     Near(u32, String),
-    /// It means to be one but is misspelt; with the name it should have, if there is one.
-    Misspelt(Wording, Option<String>),
+    /// It means to be one but is misspelt; with its rank and the name it should have, if they can be told.
+    Misspelt(Wording, Option<u32>, Option<String>),
     /// Something else.
     Other,
 }
@@ -104,22 +101,24 @@ pub(crate) fn rank_name(name: &str) -> RankName {
         None => (false, after_counter.trim_start_matches(['_', '.', '、', ' '])),
     };
     let plain = digits.trim_start_matches('0');
-    let misspelt = |fault, to: Option<&str>, exact: bool| {
-        RankName::Misspelt(words::rank_misspelt(fault, to, exact), to.filter(|_| exact).map(str::to_owned))
-    };
+    let out_of_range = |fault| RankName::Misspelt(words::rank_out_of_range(fault), None, None);
     if plain.is_empty() {
-        return misspelt(RankFault::Zero, None, false);
+        return out_of_range(RankFault::Zero);
     }
-    let Ok(rank) = plain.parse::<Rank>() else { return misspelt(RankFault::TooLarge, None, false) };
-    let to = format!("{plain}-{}", if rest.is_empty() { "name" } else { rest });
+    let Ok(rank) = plain.parse::<Rank>() else { return out_of_range(RankFault::TooLarge) };
+    let to = format!("{plain}-{rest}");
+    let misspelt = |fault, fix: Option<String>| {
+        let wording = words::rank_misspelt(fault, plain, rest, fix.is_some());
+        RankName::Misspelt(wording, Some(rank.get()), fix)
+    };
     if !has_hyphen {
-        return misspelt(RankFault::NoHyphen, Some(&to), false);
+        return misspelt(RankFault::NoHyphen, None);
     }
     if rest.is_empty() {
-        return misspelt(RankFault::NoName, Some(&to), false);
+        return misspelt(RankFault::NoName, None);
     }
     if digits.len() != plain.len() {
-        return misspelt(RankFault::LeadingZero, Some(&to), true);
+        return misspelt(RankFault::LeadingZero, Some(to));
     }
     if name == to { RankName::Rank(rank.get()) } else { RankName::Near(rank.get(), to) }
 }
@@ -167,7 +166,7 @@ pub(crate) fn entry_file(name: &str, rank: u32) -> EntryFile {
         Spelling::Other => {}
     }
     if [PERIOD_FILE, COLLECTION_FILE].iter().any(|known| spelling(name, known) != Spelling::Other) {
-        return EntryFile::Other(Stray::Document);
+        return EntryFile::Other(Stray::Other);
     }
     let plain = plain(name);
     let (stem, extension) = plain.rsplit_once('.').unwrap_or((&plain, ""));
@@ -189,6 +188,9 @@ pub(crate) fn entry_file(name: &str, rank: u32) -> EntryFile {
             None => EntryFile::LikeText,
         };
     }
+    if TEXT_EXTENSIONS.contains(&extension) && number_after("textdata").is_some() {
+        return EntryFile::LikeText;
+    }
     let picture_stem = format!("Picture{rank}");
     let is_picture = PICTURE_EXTENSIONS.contains(&extension);
     if let Some(number) = number_after("picture") {
@@ -198,7 +200,11 @@ pub(crate) fn entry_file(name: &str, rank: u32) -> EntryFile {
             return EntryFile::Misspelt(words::picture_of_other_rank(name, &picture_stem, &to), fix);
         }
         if !is_picture {
-            return EntryFile::Misspelt(words::picture_extension(written_extension), None);
+            let wording = match written_extension {
+                "" => words::picture_without_extension(&picture_stem),
+                other => words::picture_extension(other),
+            };
+            return EntryFile::Misspelt(wording, None);
         }
         let is_right =
             name.strip_suffix(written_extension).is_some_and(|start| start == format!("{picture_stem}."))
@@ -208,7 +214,7 @@ pub(crate) fn entry_file(name: &str, rank: u32) -> EntryFile {
     if is_picture {
         return EntryFile::LikePicture(format!("{picture_stem}.{extension}"));
     }
-    EntryFile::Other(stray(name, Stray::Document))
+    EntryFile::Other(stray(name, Stray::Other))
 }
 
 /// Returns the name a file will have when it is downloaded, if it is not yet.
@@ -226,8 +232,6 @@ pub(crate) fn stray(name: &str, lost: Stray) -> Stray {
     } else if extension == "json" || PICTURE_EXTENSIONS.contains(&extension) || plain.starts_with("textdata")
     {
         lost
-    } else if DOCUMENT_EXTENSIONS.contains(&extension) {
-        Stray::Document
     } else {
         Stray::Other
     }
@@ -264,7 +268,7 @@ mod tests {
             ("1-", "`1-name`", None),
             ("1a-b", "`1-a-b`", None),
         ] {
-            let RankName::Misspelt(wording, to) = rank_name(name) else { panic!("{name}") };
+            let RankName::Misspelt(wording, _, to) = rank_name(name) else { panic!("{name}") };
             assert!(wording.en.hint.as_ref().unwrap().contains(part), "{name}: {wording:?}");
             assert_eq!(to.as_deref(), fix, "{name}");
         }
@@ -299,19 +303,21 @@ mod tests {
             ("Picture2.png", None),
             ("Picture.png", Some("Picture1.png")),
             ("Picture1.bmp", None),
+            ("Picture1", None),
         ] {
             let EntryFile::Misspelt(_, to) = entry_file(name, 1) else { panic!("{name}") };
             assert_eq!(to.as_deref(), fix, "{name}");
         }
-        for name in ["Text3.json", "TextDataX.json", "歌.json"] {
+        for name in ["Text3.json", "TextDataX.json", "歌.json", "TextData3.txt", "ＴextData3", "TextData.TXT"]
+        {
             assert_eq!(entry_file(name, 3), EntryFile::LikeText, "{name}");
         }
         assert_eq!(entry_file("photo.JPG", 3), EntryFile::LikePicture("Picture3.jpg".to_owned()));
         let unfinished = EntryFile::Unfinished("Picture1.png".to_owned());
         assert_eq!(entry_file("Picture1.png.crdownload", 1), unfinished);
-        assert_eq!(entry_file("memo.txt", 1), EntryFile::Other(Stray::Document));
-        assert_eq!(entry_file("編纂時期.json", 1), EntryFile::Other(Stray::Document));
-        assert_eq!(entry_file("memo", 1), EntryFile::Other(Stray::Other));
+        for name in ["memo.txt", "編纂時期.json", "memo", "IMG.jfif", "TextData1.docx"] {
+            assert_eq!(entry_file(name, 1), EntryFile::Other(Stray::Other), "{name}");
+        }
     }
 
     #[test]

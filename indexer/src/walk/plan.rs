@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use wakashu_archive::{ContentHash, Period, RoundExtra};
 
+use super::Candidate;
 use crate::problem::Problem;
 use crate::root::Root;
 
@@ -81,14 +82,20 @@ pub struct RoundPlan {
     pub is_draft: bool,
     /// Its own `編纂時期.json`.
     pub period_file: Option<InputFile>,
+    /// What may be that file.
+    pub(super) period_files: Vec<Candidate>,
     /// Entries by rank.
     pub entries: Vec<EntryPlan>,
+    /// Ranks of directories that are misspelt, and so no entries.
+    pub(crate) misspelt_ranks: Vec<u32>,
     /// An error was found: it is looked through, but not served.
     pub left_out: bool,
     /// Why there are no entries is already told, or cannot be known.
     pub(super) explained: bool,
     /// It is named like an entry and holds the files of one.
     pub(super) is_entry: bool,
+    /// Something that may be a poem or a picture lies in it, and is told of.
+    pub(super) holds_lost: bool,
 }
 
 /// An entry as it lies on disk.

@@ -1,24 +1,32 @@
 //! The end of a walk: order, duplicates, what is missing, and which period belongs to which round.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_width::UnicodeWidthChar as _;
 use wakashu_archive::{round_number, title_key};
 
-use super::names::{self, COLLECTION_FILE};
+use super::names::{self, COLLECTION_FILE, PERIOD_FILE};
 use super::no_entries::{self, Suspicion};
-use super::{Collection, DEFAULT_TITLE, EntryPlan, RoundPlan, Walk};
+use super::{AboutRound, Candidate, Collection, DEFAULT_TITLE, EntryPlan, RoundPlan, Walk};
+use super::{collection_file, period_file};
 use crate::begun;
 use crate::problem::{Problem, printable_path};
-use crate::words::{collection as words, curating, names as names_words, periods};
+use crate::words::names::{self as names_words, Stray};
+use crate::words::{collection as words, curating, periods};
+
+/// Says that several files may be meant, and none is taken.
+struct Ambiguous;
 
 impl Walk<'_> {
     /// Puts everything in reading order and looks for what only shows when all is seen.
     pub(super) fn finish(mut self) -> Collection {
         self.leave_directory();
+        self.read_collection_file();
+        self.read_period_map();
+        self.read_period_files();
         self.rounds.sort_by_cached_key(|round| {
             let number = round_number(&round.title);
             (number.is_none(), number, round.title.clone(), round.directory.clone())
@@ -64,6 +72,76 @@ impl Walk<'_> {
             inputs: self.inputs,
             problems,
         }
+    }
+
+    fn read_collection_file(&mut self) {
+        let files = std::mem::take(&mut self.collection_files);
+        self.is_described = !files.is_empty();
+        let Ok(Some(file)) = self.meant(files, COLLECTION_FILE) else { return };
+        let Some((bytes, input)) = self.description_file(file) else { return };
+        let parsed = collection_file::parse(&bytes);
+        (self.title, self.description) = (parsed.value.title, parsed.value.description);
+        self.faults(&input, parsed.faults);
+        self.inputs.push(input);
+    }
+
+    fn read_period_map(&mut self) {
+        let files = std::mem::take(&mut self.period_files);
+        let Ok(Some(file)) = self.meant(files, PERIOD_FILE) else { return };
+        let Some((bytes, input)) = self.description_file(file) else { return };
+        let parsed = period_file::parse_map(&bytes);
+        self.periods = parsed.value;
+        self.periods_path.clone_from(&input.path);
+        self.faults(&input, parsed.faults);
+        self.inputs.push(input);
+    }
+
+    fn read_period_files(&mut self) {
+        let mut rounds = std::mem::take(&mut self.rounds);
+        for round in &mut rounds {
+            let files = std::mem::take(&mut round.period_files);
+            match self.meant(files, PERIOD_FILE).map(|file| file.map(|file| self.description_file(file))) {
+                Ok(None) => {}
+                Ok(Some(Some((bytes, input)))) => {
+                    let parsed = period_file::parse_round(&bytes);
+                    self.faults(&input, parsed.faults);
+                    let AboutRound { period, extras, is_draft } = parsed.value;
+                    round.period = period;
+                    round.extras = extras;
+                    round.is_draft = is_draft == Some(true);
+                    // It may be a draft.
+                    round.left_out |= is_draft.is_none();
+                    round.period_file = Some(input);
+                }
+                // Here, too.
+                Ok(Some(None)) | Err(Ambiguous) => round.left_out = true,
+            }
+        }
+        self.rounds = rounds;
+    }
+
+    /// Returns the file that is meant by a name: the one that has it, or the only one that can mean nothing else.
+    fn meant(&mut self, mut files: Vec<Candidate>, expected: &str) -> Result<Option<Candidate>, Ambiguous> {
+        files.sort();
+        let right = files.iter().position(|file| file.is_right);
+        if right.is_none() && files.len() > 1 {
+            let names = shown(files.iter().filter_map(|file| file.path.file_name()));
+            let directory = files.first().and_then(|file| file.path.parent()).unwrap_or(Path::new(""));
+            self.problems.push(Problem::error(directory, names_words::two_files(&names, expected)));
+            return Err(Ambiguous);
+        }
+        let Some(meant) = right.or((!files.is_empty()).then_some(0)).map(|at| files.remove(at)) else {
+            return Ok(None);
+        };
+        for copy in files {
+            let name = copy.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            self.unexpected(copy.path, &name, Stray::Other);
+        }
+        if !meant.is_right {
+            let problem = Problem::warning(&meant.path, names_words::read_as(expected));
+            self.problems.push(problem.renaming(&meant.path, expected));
+        }
+        Ok(Some(meant))
     }
 
     /// Gives rounds without their own file the period the root's map names. The round's own file wins.
@@ -147,7 +225,7 @@ fn settle_round(round: &mut RoundPlan, problems: &mut Vec<Problem>) {
             let name = printable_path(&directory);
             problems.push(Problem::error(&directory, names_words::entry_without_round(&name)));
             round.left_out = true;
-        } else if !round.explained {
+        } else if !round.explained && !round.holds_lost {
             problems.push(Problem::warning(&directory, words::round_empty()));
         }
         return;
@@ -190,8 +268,7 @@ fn settle_text(entry: &mut EntryPlan, path: &Path, problems: &mut Vec<Problem>) 
             }
             ([], _) if entry.misspelt => {}
             ([], []) => {
-                let holds_work = !entry.pictures.is_empty() || !entry.like_pictures.is_empty();
-                problems.push(Problem::error(path, words::text_missing(&expected, holds_work)));
+                problems.push(Problem::error(path, words::text_missing(&expected)));
             }
             ([], [one]) => {
                 let (at, name) = (path.join(one), printable_path(Path::new(one)));
@@ -241,6 +318,6 @@ fn settle_picture(entry: &mut EntryPlan, path: &Path, problems: &mut Vec<Problem
     }
 }
 
-fn shown<'a>(names: impl IntoIterator<Item = &'a OsString>) -> Vec<String> {
-    names.into_iter().map(|name| printable_path(Path::new(name))).collect()
+fn shown(names: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Vec<String> {
+    names.into_iter().map(|name| printable_path(Path::new(&name))).collect()
 }

@@ -38,7 +38,10 @@ pub(crate) fn named_otherwise(digest: ContentHash, named: ContentHash) -> Wordin
     Wording::new(
         "ARCHIVE_NAME",
         (format!("digest is {digest}, but the file is named {named}"), AGAIN),
-        (format!("ファイルの名前（{named}）と中身の要約値（{digest}）が違います。"), AGAIN_JA.to_owned()),
+        (
+            format!("ファイルの名前（{named}）が、中身から計算した番号（{digest}）と違います。"),
+            AGAIN_JA.to_owned(),
+        ),
     )
 }
 

@@ -6,7 +6,7 @@ pub(crate) fn only_here(platform: &str) -> Remark {
     Remark::new(
         format!("the bundle works on {platform} alone; --program TARGET=PATH puts in programs for others"),
         format!(
-            "この束は {platform} だけで動きます。ほかの環境のプログラムは --program TARGET=PATH で加えられます"
+            "このバンドルは、{platform} でだけ動きます。ほかの環境のプログラムは --program TARGET=PATH で加えられます。"
         ),
     )
 }

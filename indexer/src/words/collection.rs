@@ -84,7 +84,7 @@ pub(crate) fn rounds_alike(number: Option<u32>, names: &[String]) -> Wording {
         }
         None => (
             "rounds have titles that read the same".to_owned(),
-            "同じに読める名前の回が二つ以上あります".to_owned(),
+            "読むと同じになる名前の回が二つ以上あります".to_owned(),
         ),
     };
     Wording::new(
@@ -115,10 +115,13 @@ pub(crate) fn rounds_alike_but_for_marks(names: &[String]) -> Wording {
 pub(crate) fn round_empty() -> Wording {
     Wording::new(
         "ROUND_EMPTY",
-        ("round is empty; expected directories such as `1-Laptop`", "add entries, or remove the directory"),
+        (
+            "round is empty; expected directories such as `1-Laptop`",
+            "add entries, or begin its name with a dot to keep it out of the collection",
+        ),
         (
             "この回には歌がありません。「1-Laptop」のようなフォルダーが必要です。",
-            "歌を加えてください。要らない回なら、フォルダーを消してください。",
+            "歌を加えてください。まだ始めない回なら、フォルダーの名前の頭に「.」を付けてください。",
         ),
     )
 }
@@ -138,20 +141,19 @@ pub(crate) fn rank_twice(rank: u32, names: &[String]) -> Wording {
     )
 }
 
-/// `holds_work` if the entry's directory holds something that must not be thrown away.
-pub(crate) fn text_missing(expected: &str, holds_work: bool) -> Wording {
-    let (hint, hint_ja) = if holds_work {
-        ("add the text file".to_owned(), format!("「{expected}」を加えてください。"))
-    } else {
-        (
-            "add the text file, or remove the directory".to_owned(),
-            format!("「{expected}」を加えてください。要らない歌なら、フォルダーを消してください。"),
-        )
-    };
+pub(crate) fn text_missing(expected: &str) -> Wording {
     Wording::new(
         "TEXT_MISSING",
-        (format!("text is missing; expected `{expected}`"), hint),
-        (format!("歌の文章がありません。「{expected}」が必要です。"), hint_ja),
+        (
+            format!("text is missing; expected `{expected}`"),
+            "add the text file, or begin the directory's name with a dot to keep it out of the collection",
+        ),
+        (
+            format!("歌のファイルがありません。「{expected}」が必要です。"),
+            format!(
+                "「{expected}」を加えてください。まだ載せない歌なら、フォルダーの名前の頭に「.」を付けてください。"
+            ),
+        ),
     )
 }
 

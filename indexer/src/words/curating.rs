@@ -12,7 +12,7 @@ pub(crate) fn finished_new(folder: &str) -> Remark {
 pub(crate) fn undone_new(folder: &str) -> Remark {
     Remark::new(
         format!("removed what an earlier `new` had left half-written in {folder}"),
-        format!("前の new が書きかけたものを片付けました：{folder}"),
+        format!("前の new が作りかけたものを片付けました：{folder}"),
     )
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn finished_adding(folder: &str) -> Remark {
 pub(crate) fn undone_adding(folder: &str) -> Remark {
     Remark::new(
         format!("removed what an earlier `add` had left half-written in {folder}; add that poem again"),
-        format!("前の add が書きかけたものを片付けました。その歌は、もう一度加えてください：{folder}"),
+        format!("前の add が作りかけたものを片付けました。その歌は、もう一度加えてください：{folder}"),
     )
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn adding_begun() -> Wording {
             "run `wakashu check --fix`, which finishes it; nothing is lost",
         ),
         (
-            "歌を加える途中で止まっています。この回の順位を動かしているところでした。",
+            "前の add が、この回の順位を動かす途中で止まっています。",
             "wakashu check --fix で続きを済ませられます。歌も画像も、なくなっていません。",
         ),
     )
@@ -54,8 +54,8 @@ pub(crate) fn adding_left() -> Wording {
             "run `wakashu check --fix`, which removes what was half-written, and add the poem again",
         ),
         (
-            "新しい歌を書きかけたまま止まっています。ほかの歌には触れていません。",
-            "wakashu check --fix で書きかけを片付けてから、その歌をもう一度加えてください。",
+            "前の add が、新しい歌のファイルを作る途中で止まっています。ほかの歌には触れていません。",
+            "wakashu check --fix で作りかけのものを片付けてから、その歌をもう一度加えてください。",
         ),
     )
 }
@@ -107,7 +107,21 @@ pub(crate) fn without_workflow() -> Remark {
 
 /// What to type next, one command a line below it.
 pub(crate) fn next() -> Remark {
-    Remark::new("next:", "次に打つもの：")
+    Remark::new("next:", "次に打つコマンド：")
+}
+
+/// How to get the program, for the README of a data repository, which is Japanese. The action lies in the program's repository.
+pub(crate) fn install(action: Option<&str>) -> String {
+    let repository = action.and_then(|action| {
+        let mut names = action.split('@').next()?.split('/');
+        Some(format!("https://github.com/{}/{}", names.next()?, names.next()?))
+    });
+    match repository {
+        Some(repository) => {
+            format!("入れ方は [インストールの説明]({repository}/blob/HEAD/docs/install.md) にあります。")
+        }
+        None => "入れ方は、wakashu を配っているところの docs/install.md にあります。".to_owned(),
+    }
 }
 
 /// How a data repository is published, for its README, which is Japanese.
@@ -115,7 +129,7 @@ pub(crate) fn publishing(has_action: bool) -> &'static str {
     if has_action {
         "GitHub に置くと、投稿（プルリクエスト）ごとに和歌集が調べられ、main に入ると公開されます。初めに一度だけ、リポジトリの\n\
          Settings → Pages → Source を「GitHub Actions」にしてください。S3 に公開するときは、`.github/workflows/collection.yml` の\n\
-         初めにある変数を決めてください。"
+         先頭に書いてある変数を、リポジトリの設定（Settings → Secrets and variables → Actions）に登録してください。"
     } else {
         "GitHub で自動的に調べて公開するには、wakashu のアクションの場所が要ります。分かったら、空のフォルダーで\n\
          `wakashu new DIR --action OWNER/NAME@REF` と打ち、できた `.github` フォルダーをここに移してください。"
@@ -157,7 +171,7 @@ pub(crate) fn missing(wanted: Wanted) -> Remark {
     let option = wanted.option();
     Remark::new(
         format!("`{option}` is missing, and there is no terminal to ask on"),
-        format!("{option} がありません。端末ではないので、たずねることもできません。"),
+        format!("{option} を指定してください（端末ではないので、その場でおたずねできません）。"),
     )
 }
 
@@ -198,7 +212,7 @@ pub(crate) fn not_a_name(found: &str) -> Remark {
             "`{found}` cannot be the name of a folder; leave out `/`, `\\`, a leading dot and control characters"
         ),
         format!(
-            "「{found}」はフォルダーの名前にできません。「/」「\\」、初めの「.」、制御文字は使えません。"
+            "「{found}」はフォルダーの名前にできません。「/」「\\」、先頭の「.」、目に見えない文字は使えません。"
         ),
     )
 }

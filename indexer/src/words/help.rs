@@ -45,13 +45,13 @@ const ADD: &str = "歌を一首、回に加えます";
 const AFTER_ADD: &str = "\
 順位は、最後の歌の次になります。--rank で途中に入れると、後ろの歌の順位が、空きのあるところまで一つずつ下がり、
 歌のページのアドレスも変わります。--dry-run で、何が変わるかを先に見られます。
-足りないものは、端末ならその場でたずねます。途中で止まっても、歌も画像もなくなりません。
+足りないものは、端末ならその場でおたずねします。途中で止まっても、歌も画像もなくなりません。
 次に add か check --fix を使うと、続きを済ませるか、元に戻します。
 
 例：
-  wakashu-indexer add wakashu_dir 第2回 --account @花子 --picture IMG_0042.HEIC --poem -
+  wakashu-indexer add wakashu_dir 第2回 --account \"@花子\" --picture IMG_0042.HEIC --poem -
       歌を標準入力から読みます
-  wakashu-indexer add wakashu_dir 2 --rank 3 --dry-run --account @花子 --picture a.png --poem 歌";
+  wakashu-indexer add wakashu_dir 2 --rank 3 --dry-run --account \"@花子\" --picture a.png --poem 歌";
 
 /// The verbs that are explained in Japanese: name, what it does, what is said after its arguments.
 const VERBS: [(&str, &str, &str); 3] =
@@ -92,30 +92,30 @@ fn help_of(argument: &str) -> Option<&'static str> {
     Some(match argument {
         "target" => "和歌集のフォルダー、またはアーカイブ",
         "dir" => "和歌集を置くフォルダー",
-        "title" => "和歌集の題（ふだんはフォルダーの名前）",
-        "action" => "ワークフローが使うアクション（ふだんは、このプログラムの公開元のもの）",
+        "title" => "和歌集の題（指定しなければフォルダーの名前）",
+        "action" => "ワークフローが使うアクション（指定しなければ、このプログラムの公開元のもの）",
         "round" => "回の名前か番号。まだない回なら、新しく始めます",
         "account" => "投稿した人のアカウント名（@名前）",
         "picture" => "画像のファイル（png、jpg、webp、gif、heic）",
-        "name" => "フォルダーの名前の後ろ半分（ふだんはアカウント名から付けます）",
+        "name" => "フォルダーの名前の後ろ半分（指定しなければアカウント名から付けます）",
         "poem" => "歌。- と書くと、標準入力から読みます",
         "yomi" => "歌のよみがな",
         "honka" => "本歌のリンク。いくつでも付けられます",
         "prompt" => "画像を作ったときのプロンプト",
-        "rank" => "順位（ふだんは最後の歌の次）",
+        "rank" => "順位（指定しなければ最後の歌の次）",
         "strict" => "警告もエラーとして扱います",
         "format" => "結果の形：text（人が読む形）、json、github（GitHub の画面に表示する形）",
         "json" => "結果を JSON で出力します（--format json と同じ）",
         "fix" => "自動で直せるところを直し、何を変えたかを表示します",
         "dry_run" => "--fix とともに使います。何が変わるかを表示するだけで、変えません",
         "deep" => "和歌集の画像をすべて開いて調べます",
-        "max_pixels" => "これより画素数の多い画像は受け付けません（ふだんは 50000000）",
+        "max_pixels" => "これより画素数の多い画像は受け付けません（指定しなければ 50000000）",
         "no_progress" => "進みぐあいを表示しません",
-        "threads" => "同時に動かすスレッドの数（ふだんは CPU の数）",
+        "threads" => "同時に動かすスレッドの数（指定しなければ CPU の数）",
         "quiet" => "問題だけを表示します",
         "verbose" => "くわしく表示します。二度付けると、さらにくわしくなります",
         "color" => "色を使うとき：auto（自動）、always（いつも）、never（使わない）",
-        "language" => "表示する言葉：ja、en（ふだんは WAKASHU_LANGUAGE か、システムの言葉）",
+        "language" => "表示する言葉：ja、en（指定しなければ WAKASHU_LANGUAGE か、システムの言葉）",
         "help" => "この説明を表示します",
         _ => return None,
     })

@@ -33,7 +33,7 @@ impl Kind {
             Self::Object => "「{ }」で囲んだまとまり",
             Self::Array => "「[ ]」で囲んだ並び",
             Self::String => "「\"」で囲んだ文字",
-            Self::Bool => "true または false",
+            Self::Bool => "「true」か「false」",
             Self::Null => "「null」",
             Self::Number => "数",
         }
@@ -107,7 +107,7 @@ pub(crate) fn not_an_object(found: Kind) -> Wording {
             "begin the file with `{` and end it with `}`",
         ),
         (
-            format!("JSON 全体は {{ }} で囲みます。ここにあるのは{}です。", found.ja()),
+            format!("JSON 全体は {{ }} で囲みます。今は{}が書かれています。", found.ja()),
             "ファイルを { で始めて } で終えてください。",
         ),
     )

@@ -76,42 +76,38 @@ pub(crate) enum RankFault {
     Zero,
 }
 
-/// `to` is the name to give it, where one can be told; `exact` if there is no other.
-pub(crate) fn rank_misspelt(fault: RankFault, to: Option<&str>, exact: bool) -> Wording {
+/// `name` is what follows the rank `rank`; `fixable` if the right name needs no guess.
+pub(crate) fn rank_misspelt(fault: RankFault, rank: &str, name: &str, fixable: bool) -> Wording {
+    let or = |placeholder| if name.is_empty() { placeholder } else { name };
+    let (to, to_ja) = (format!("{rank}-{}", or("name")), format!("{rank}-{}", or("名前")));
+    if fixable {
+        let hint = format!("rename it to `{to}`; {FIX}");
+        return rank_wrong(fault, hint, format!("名前を「{to_ja}」に変えてください。{FIX_JA}"));
+    }
+    let hint_ja = format!("たとえば「{to_ja}」という名前に変えてください。");
+    rank_wrong(fault, format!("rename it, for example to `{to}`"), hint_ja)
+}
+
+pub(crate) fn rank_out_of_range(fault: RankFault) -> Wording {
+    rank_wrong(fault, "give it a rank from 1 to 999999", "1 から 999999 までの順位を付けてください。")
+}
+
+fn rank_wrong(fault: RankFault, hint: impl AsRef<str>, hint_ja: impl AsRef<str>) -> Wording {
     let (code, en, ja) = match fault {
         RankFault::NoHyphen => {
             ("RANK_HYPHEN", "name has no `-` after the rank", "順位のあとに「-」がありません。")
         }
-        RankFault::LeadingZero => ("RANK_ZEROS", "rank begins with 0", "順位が 0 から始まっています。"),
+        RankFault::LeadingZero => ("RANK_ZEROS", "rank begins with 0", "順位の頭に 0 が付いています。"),
         RankFault::NoName => {
             ("RANK_NAME", "name after the rank is missing", "順位のあとの名前がありません。")
         }
         RankFault::TooLarge => ("RANK_TOO_LARGE", "rank is too large", "順位が大きすぎます。"),
         RankFault::Zero => ("RANK_ZERO", "rank is 0", "順位が 0 です。"),
     };
-    let (hint, hint_ja) = match (to, exact) {
-        (Some(to), true) => {
-            (format!("rename it to `{to}`; {FIX}"), format!("名前を「{to}」に変えてください。{FIX_JA}"))
-        }
-        (Some(to), false) => (
-            format!("rename it, for example to `{to}`"),
-            format!("たとえば「{to}」という名前に変えてください。"),
-        ),
-        (None, _) => (
-            "give it a rank from 1 to 999999".to_owned(),
-            "1 から 999999 までの順位を付けてください。".to_owned(),
-        ),
-    };
-    Wording::new(
-        code,
-        (format!("{en}; {SHAPE}"), hint),
-        (
-            format!(
-                "{ja}フォルダーの名前は「順位-名前」の形です。順位は 1 から 999999 までの数字で、頭に 0 は付けません。"
-            ),
-            hint_ja,
-        ),
-    )
+    let ja = format!(
+        "{ja}フォルダーの名前は「順位-名前」の形です。順位は 1 から 999999 までの数字で、頭に 0 は付けません。"
+    );
+    Wording::new(code, (format!("{en}; {SHAPE}"), hint), (ja, hint_ja))
 }
 
 /// A directory whose rank is clear although its name is spelt otherwise.
@@ -138,7 +134,7 @@ pub(crate) fn read_as(to: &str) -> Wording {
     Wording::new(
         "NAME_SPELLING",
         (format!("name is read as `{to}`"), format!("rename it to `{to}`; {FIX}")),
-        (format!("「{to}」のことだと読みました。"), format!("名前を「{to}」に変えてください。{FIX_JA}")),
+        (format!("「{to}」として読みました。"), format!("名前を「{to}」に変えてください。{FIX_JA}")),
     )
 }
 
@@ -190,6 +186,21 @@ pub(crate) fn picture_extension(extension: &str) -> Wording {
     )
 }
 
+/// A picture whose name ends before it says what kind of picture it is.
+pub(crate) fn picture_without_extension(stem: &str) -> Wording {
+    Wording::new(
+        "PICTURE_EXTENSION",
+        (
+            "name has no ending; pictures are png, jpg, jpeg, webp, gif, heic or heif",
+            format!("add the ending of its kind, as in `{stem}.png`"),
+        ),
+        (
+            "名前の終わりに .png などがありません。使えるのは png、jpg、jpeg、webp、gif、heic、heif です。",
+            format!("画像の種類に合わせて、「{stem}.png」のような名前に変えてください。"),
+        ),
+    )
+}
+
 /// A text under another name, where no text of the right name is.
 pub(crate) fn text_name(name: &str, expected: &str, fixable: bool) -> Wording {
     let (fix, fix_ja) = if fixable { ("; `check --fix` does it", FIX_JA) } else { ("", "") };
@@ -233,6 +244,24 @@ pub(crate) fn two_texts(names: &[String], expected: &str) -> Wording {
         ),
         (
             format!("一つの歌に、文章のファイルが {} 個あります：{ja}", names.len()),
+            format!("使うものを「{expected}」に変え、残りは名前の頭に「.」を付けてください。"),
+        ),
+    )
+}
+
+/// Several files whose names are nearly `expected`, and none that has it.
+pub(crate) fn two_files(names: &[String], expected: &str) -> Wording {
+    let (en, ja) = listed(names);
+    Wording::new(
+        "FILE_TWICE",
+        (
+            format!("{} files can be meant by `{expected}`: {en}; expected one", names.len()),
+            format!(
+                "rename the right one to `{expected}`, and begin the others' names with a dot to keep them"
+            ),
+        ),
+        (
+            format!("「{expected}」として読めるファイルが {} 個あります：{ja}", names.len()),
             format!("使うものを「{expected}」に変え、残りは名前の頭に「.」を付けてください。"),
         ),
     )
@@ -288,9 +317,7 @@ pub(crate) enum Stray {
     LostAtRoot,
     /// A poem or a picture directly in a round.
     LostInRound,
-    /// A document, such as a memo, that may hold anything.
-    Document,
-    /// Something else.
+    /// Something else, which may hold anything.
     Other,
 }
 
@@ -308,13 +335,9 @@ pub(crate) fn unexpected_file(stray: Stray) -> Wording {
             "move it into the directory of its entry, such as `1-Laptop`",
             "「1-Laptop」のような、その歌のフォルダーに移してください。",
         ),
-        Stray::Document => (
+        Stray::Other => (
             "begin its name with a dot to keep it out of the collection",
             "控えとして残すなら、名前の頭に「.」を付けてください。",
-        ),
-        Stray::Other => (
-            "remove it, or begin its name with a dot to keep it out of the collection",
-            "要らなければ消してください。残すなら、名前の頭に「.」を付けてください。",
         ),
     };
     let ja = match stray {

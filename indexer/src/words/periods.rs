@@ -63,7 +63,7 @@ pub(crate) fn not_a_period(about: About<'_>, found: Kind) -> Wording {
     Wording::new(
         "PERIOD_KIND",
         (format!("{}expected a period, found {}", about.en(), found.en()), SHAPES),
-        (format!("{}時期を書きます。ここにあるのは{}です。", about.ja(), found.ja()), SHAPES_JA),
+        (format!("{}時期を書きます。今は{}が書かれています。", about.ja(), found.ja()), SHAPES_JA),
     )
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn must_be_bool(key: &str, found: Kind) -> Wording {
             format!("write \"{key}\": true, without quotes, or remove the key"),
         ),
         (
-            format!("「{key}」には true か false を書きます。ここにあるのは{}です。", found.ja()),
+            format!("「{key}」には true か false を書きます。今は{}が書かれています。", found.ja()),
             format!(
                 "下書きなら \"{key}\": true と、引用符を付けずに書いてください。公開するなら、この行を消してください。"
             ),
@@ -140,7 +140,10 @@ pub(crate) fn must_be_date(about: About<'_>, key: &str, found: Kind) -> Wording 
     Wording::new(
         "VALUE_KIND",
         (format!("{}`{key}` must be a date, found {}", about.en(), found.en()), SHAPES),
-        (format!("{}「{key}」には日付を書きます。ここにあるのは{}です。", about.ja(), found.ja()), SHAPES_JA),
+        (
+            format!("{}「{key}」には日付を書きます。今は{}が書かれています。", about.ja(), found.ja()),
+            SHAPES_JA,
+        ),
     )
 }
 

@@ -96,10 +96,6 @@ pub(crate) mod failure {
         )
     }
 
-    pub(crate) fn busy() -> Remark {
-        Remark::new("wait until it has ended, or stop it", "終わるまで待つか、そちらを止めてください。")
-    }
-
     pub(crate) fn list(path: impl Display) -> Remark {
         Remark::new(
             format!("remove `{path}` and run it again; files of the site are then taken for its own"),

@@ -160,7 +160,7 @@ pub(crate) fn no_archive(why: Unwritten) -> Remark {
 pub(crate) fn partial(count: usize) -> Remark {
     Remark::new(
         format!("the archive is partial: {count} entries were left out"),
-        format!("アーカイブは一部だけです。{count} 首を除きました。"),
+        format!("入っていない歌があります（{count} 首）。"),
     )
 }
 
@@ -219,7 +219,7 @@ impl Figure {
             Self::In => ("in", "読んだ量"),
             Self::Out => ("out", "書いた量"),
             Self::Time => ("time", "時間"),
-            Self::Digest => ("digest", "要約値"),
+            Self::Digest => ("digest", "版の番号（ハッシュ）"),
             Self::Archive => ("archive", "アーカイブ"),
             Self::Serves => ("serves", "公開する版"),
             Self::Before => ("before", "前の版"),
@@ -250,7 +250,7 @@ pub(crate) fn bytes_in_files(bytes: &str, count: u64) -> Remark {
 pub(crate) fn renditions(cached: usize, made: usize) -> Remark {
     Remark::new(
         format!("{cached} from the cache, {made} made"),
-        format!("前回のものを使う {cached} 枚、新しく作る {made} 枚"),
+        format!("前回のものを使った {cached} 枚、新しく作った {made} 枚"),
     )
 }
 
@@ -335,40 +335,4 @@ pub(crate) fn port_taken(port: u16) -> Remark {
             "ポート {port} はほかのプログラム（別の preview など）が使っています。--port で別の番号を指定するか、--port 0 を付けてください。"
         ),
     )
-}
-
-/// What may be done when the program could not run.
-pub(crate) mod failure {
-    use super::super::Remark;
-
-    pub(crate) fn output() -> Remark {
-        Remark::new(
-            "make the directory first, end it with `/`, or name a `.wakashu` file",
-            "先にフォルダーを作るか、終わりに / を付けるか、.wakashu で終わるファイルを指定してください。",
-        )
-    }
-
-    pub(crate) fn digest() -> Remark {
-        Remark::new(
-            "`wakashu history` lists the versions with their digests",
-            "wakashu history で、版と要約値の一覧が見られます。",
-        )
-    }
-
-    pub(crate) fn nothing_there() -> Remark {
-        Remark::new("look at the path; nothing is there", "場所を確かめてください。そこには何もありません。")
-    }
-
-    pub(crate) fn permissions() -> Remark {
-        Remark::new("look at the permissions", "アクセス権を確かめてください。")
-    }
-
-    pub(crate) fn disk_full() -> Remark {
-        Remark::new("the disk is full", "ディスクの空きがありません。")
-    }
-
-    /// Advice of a library, which has English alone.
-    pub(crate) fn other(hint: &str) -> Remark {
-        Remark::new(hint, hint)
-    }
 }

@@ -69,7 +69,7 @@ pub(crate) fn must_be_string(key: &str, found: Kind) -> Wording {
         "VALUE_KIND",
         (format!("`{key}` must be a string, found {}", found.en()), format!("write \"{key}\": \"…\"")),
         (
-            format!("「{key}」には、「\"」で囲んだ文字を書きます。ここにあるのは{}です。", found.ja()),
+            format!("「{key}」には、「\"」で囲んだ文字を書きます。今は{}が書かれています。", found.ja()),
             format!("\"{key}\": \"…\" のように書いてください。"),
         ),
     )
@@ -89,7 +89,7 @@ pub(crate) fn must_be_list(key: &str, found: Kind, position: Option<usize>) -> W
         Some(position) => {
             (format!(" at position {position}"), format!("{position} 番目は{}です。", found.ja()))
         }
-        None => (String::new(), format!("ここにあるのは{}です。", found.ja())),
+        None => (String::new(), format!("今は{}が書かれています。", found.ja())),
     };
     Wording::new(
         "VALUE_KIND",
@@ -150,7 +150,7 @@ pub(crate) fn key_cut_short((field, field_ja): (&str, &str), kib: usize) -> Word
         ),
         (
             format!("{field_ja}が長いので、初めの{kib} KiB ほどまでしか検索できません。"),
-            "短くしていただくか、そのままでもかまいません。文章はすべて届きます。",
+            "短くしても、そのままでもかまいません。文章は全文が読者に届きます。",
         ),
     )
 }

@@ -102,6 +102,44 @@ fn the_readers_never_see_keys_for_programs() {
     assert!(run.stdout.contains("詞書: 冬") && !run.stdout.contains("秘密"), "{}", run.stdout);
 }
 
+#[test]
+fn why_a_verb_could_not_run_is_said_in_the_curators_language() {
+    let place = sound();
+    let archive = place.build();
+    let archive = archive.to_str().unwrap();
+    let (picture, digest) = ("wakashu_dir/第1回/1-Laptop/Picture1.png", "0".repeat(64));
+    for (arguments, reason, hint) in [
+        (&["check", "nowhere"][..], "「nowhere」を読めません：見つかりません", "場所を確かめてください"),
+        (
+            &["add", "nowhere", "1", "--account", "@a", "--poem", "x", "--picture", picture],
+            "「nowhere」を和歌集として開けません：見つかりません",
+            "場所を確かめてください",
+        ),
+        (&["build", "wakashu_dir/和歌集.json"], "として開けません：フォルダーではありません", ""),
+        (&["build", "wakashu_dir", "-o", "out/x"], "「out/x」はフォルダーではなく", "先にフォルダーを作るか"),
+        (&["check", archive, "--fix"], "--fix は和歌集に使います", ""),
+        (&["new", "wakashu_dir/和歌集.json/x"], "を変更できません：フォルダーではありません", ""),
+        (&["history", "out"], "には、まだ何も公開していません", "先に、そこに公開してください"),
+        (&["rollback", "store", &digest], "", "wakashu history"),
+    ] {
+        if arguments[0] == "rollback" {
+            assert_eq!(place.run(["publish", archive, "store"]).code, 0);
+        }
+        let mut command = place.command(arguments);
+        let run = Run::of({
+            command.args(["--language", "ja"]);
+            command
+        });
+        assert_eq!(run.code, 2, "{arguments:?}: {}", run.stderr);
+        assert!(run.stderr.contains(reason) && run.stderr.contains(hint), "{arguments:?}: {}", run.stderr);
+        let words = run
+            .stderr
+            .split_whitespace()
+            .filter(|word| word.chars().all(|letter| letter.is_ascii_lowercase()));
+        assert!(words.count() < 3, "English: {arguments:?}: {}", run.stderr);
+    }
+}
+
 /// A collection with everything that `--fix` puts right.
 fn fixable() -> Place {
     let shift_jis =

@@ -56,3 +56,47 @@ fn what_may_be_a_draft_is_not_shown_even_when_told_to_keep_going() {
         assert_eq!(run.json()["summary"]["rounds"], 1, "{file}: {}", run.stderr);
     }
 }
+
+/// Two files that can both be meant, and one of them says that the round is a draft.
+#[test]
+fn what_one_of_two_files_calls_a_draft_is_not_shown() {
+    let names = ["編纂時期.JSON", "編纂時期.json.txt"];
+    for (draft, other) in [(names[0], names[1]), (names[1], names[0])] {
+        let place = Place::new()
+            .entry("第1回/1-a")
+            .entry("第2回/1-b")
+            .file(&format!("第2回/{draft}"), "{\"下書き\": true}")
+            .file(&format!("第2回/{other}"), "{\"編纂時期\": \"2025年4月\"}");
+        let run = place.run(["build", "wakashu_dir", "-o", "out", "--no-cache", "--keep-going", "--json"]);
+        assert_eq!(
+            (run.code, run.json()["summary"]["rounds"].as_u64()),
+            (1, Some(1)),
+            "{draft}: {}",
+            run.stderr
+        );
+
+        // Beside the file itself the others are copies.
+        let place = place.file("第2回/編纂時期.json", "{\"下書き\": true}");
+        let run = place.run(["build", "wakashu_dir", "-o", "out", "--no-cache", "--json"]);
+        assert_eq!((run.code, &run.json()["drafts"][0]), (0, &"第2回".into()), "{draft}: {}", run.stderr);
+        let check = place.run(["check", "wakashu_dir"]);
+        assert_eq!(check.stderr.matches("unexpected file is ignored").count(), 2, "{}", check.stderr);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_round_whose_own_file_cannot_be_read_is_not_shown() {
+    for target in ["../../outside.json", "nowhere.json", "編纂時期.json"] {
+        let place =
+            Place::new().entry("第1回/1-a").entry("第2回/1-b").file("../outside.json", "{\"Draft\": true}");
+        std::os::unix::fs::symlink(target, place.dir().join("第2回/編纂時期.json")).unwrap();
+        let run = place.run(["build", "wakashu_dir", "-o", "out", "--no-cache", "--keep-going", "--json"]);
+        assert_eq!(
+            (run.code, run.json()["summary"]["rounds"].as_u64()),
+            (1, Some(1)),
+            "{target}: {}",
+            run.stderr
+        );
+    }
+}

@@ -10,6 +10,8 @@
     reason = "a test that fails should say so at once"
 )]
 
+#[cfg(unix)]
+mod action;
 mod broken;
 mod build;
 mod curator;

@@ -44,7 +44,7 @@ fn what_new_makes_is_in_order_and_whole() {
         command.args(action.map(|action| ["--action", action]).into_iter().flatten());
         let run = Run::of(command);
         assert_eq!((run.code, run.stdout.trim_end()), (0, folder.as_str()), "{}", run.stderr);
-        assert!(run.stderr.contains("次に打つもの：\n  cd 新しい/"), "{}", run.stderr);
+        assert!(run.stderr.contains("次に打つコマンド：\n  cd 新しい/"), "{}", run.stderr);
         assert!(run.stderr.contains("wakashu check wakashu_dir\n"), "{}", run.stderr);
         let made = place.path().join(&folder);
         let collection = made.join("wakashu_dir");
@@ -169,10 +169,46 @@ fn what_cannot_be_added_changes_nothing_and_says_why() {
         assert!(run.stderr.contains(said), "{arguments:?}: {}", run.stderr);
         assert_eq!(files(&place.dir()), before, "{arguments:?}");
     }
-    // Ranks of a round that is not in order are not moved by a guess.
+    // Ranks of a round that is not in order are not moved by a guess, which is told before anything is asked for.
     let place = place.entry("第1回/02-x");
-    let run = place.run(add(&["x", "--rank", "1"]));
-    assert!(run.code == 2 && run.stderr.contains("`wakashu check`"), "{}", run.stderr);
+    for arguments in [add(&["x", "--rank", "1"]), vec!["add", "wakashu_dir", "1", "--rank", "1"]] {
+        let mut command = place.command(arguments);
+        command.stdin(Stdio::null());
+        let run = Run::of(command);
+        assert!(run.code == 2 && run.stderr.contains("`wakashu check`"), "{}", run.stderr);
+    }
+}
+
+/// What `--fix` will call `5-x` has the rank 5 already.
+#[test]
+fn a_folder_that_is_misspelt_keeps_its_rank() {
+    let place = three()
+        .file("第1回/05-x/TextData5.json", fs::read(three().dir().join("第1回/1-a/TextData1.json")).unwrap());
+    let refused = place.run(add(&["歌", "--rank", "5"]));
+    assert!(refused.code == 2 && refused.stderr.contains("has errors"), "{}", refused.stderr);
+    let run = place.run(add(&["歌"]));
+    assert_eq!((run.code, run.stdout.as_str()), (0, "wakashu_dir/第1回/6-花子\n"), "{}", run.stderr);
+    let fixed = place.run(["check", "wakashu_dir", "--fix"]);
+    assert_eq!(fixed.code, 0, "{}", fixed.stderr);
+    assert!(place.dir().join("第1回/5-x/TextData5.json").is_file());
+}
+
+#[test]
+fn a_new_that_was_stopped_is_finished_under_the_title_it_was_begun_with() {
+    let place = Place::new();
+    assert_eq!(place.run(["new", "poems", "--title", "春の集", "--action", "a/b@v1"]).code, 0);
+    let folder = place.path().join("poems");
+    let whole = files(&folder);
+    let hidden = folder.join(".wakashu-new");
+    let made: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    fs::create_dir(&hidden).unwrap();
+    for name in made {
+        fs::rename(folder.join(&name), hidden.join(&name)).unwrap();
+    }
+    let run = place.run(["new", "poems", "--title", "夏の集"]);
+    assert!(run.code == 0 && run.stderr.contains("made poems: 春の集\n"), "{}", run.stderr);
+    assert!(!run.stderr.contains("without a workflow"), "{}", run.stderr);
+    assert_eq!(files(&folder), whole);
 }
 
 #[test]
@@ -218,6 +254,24 @@ fn what_an_add_left_is_named_and_the_next_run_finishes_it() {
     let fixed = half.run(["check", "wakashu_dir", "--fix"]);
     assert!(fixed.code == 0 && fixed.stderr.contains("half-written"), "{}", fixed.stderr);
     assert_eq!(names(&half), names(&three()));
+
+    // What it was to move was taken away by hand: which name is missing is said, and the way out.
+    let stuck = left();
+    fs::remove_dir_all(stuck.dir().join("第1回/.wakashu-adding")).unwrap();
+    for arguments in
+        [add(&["歌", "--language", "ja"]), vec!["check", "wakashu_dir", "--fix", "--language", "ja"]]
+    {
+        let run = stuck.run(arguments);
+        assert!(
+            run.code == 2
+                && run.stderr.contains("「wakashu_dir/第1回/.wakashu-adding」が見つかりません")
+                && run.stderr.contains(".wakashu-add.json を消してください"),
+            "{}",
+            run.stderr
+        );
+    }
+    fs::remove_file(stuck.dir().join("第1回/.wakashu-add.json")).unwrap();
+    assert_eq!(stuck.run(["check", "wakashu_dir"]).code, 0);
 
     let hostile = three().file("第1回/.wakashu-add.json", "{\"moves\":[[\"../和歌集.json\",\"x\"]]}");
     let run = hostile.run(["check", "wakashu_dir", "--fix"]);

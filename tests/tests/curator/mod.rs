@@ -63,7 +63,8 @@ fn a_new_curator_gets_from_an_empty_folder_to_an_answer() {
     let home = tempfile::tempdir().unwrap();
     let said = typed(home.path(), "wakashu new 私の和歌集");
     // What it says to type next, typed.
-    let next: Vec<&str> = said.lines().skip_while(|line| !line.starts_with("次に打つもの")).skip(1).collect();
+    let next: Vec<&str> =
+        said.lines().skip_while(|line| !line.starts_with("次に打つコマンド")).skip(1).collect();
     assert_eq!(
         next,
         ["  cd 私の和歌集", "  wakashu check wakashu_dir", "  wakashu preview wakashu_dir --watch"]

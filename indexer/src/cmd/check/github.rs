@@ -143,7 +143,7 @@ mod tests {
     fn errors_come_first_and_nothing_breaks_out_of_a_command() {
         let problems = vec![
             Problem::warning("a,b:c%", words::names::read_as("x\n::error::y")),
-            Problem::error("第1回", words::collection::text_missing("TextData1.json", true)),
+            Problem::error("第1回", words::collection::text_missing("TextData1.json")),
         ];
         let text = annotations(&outcome(problems), Language::English);
         let lines: Vec<_> = text.lines().collect();
