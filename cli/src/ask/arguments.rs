@@ -32,7 +32,7 @@ fn read(words: &[String], typed: impl Fn(&str, &str) -> Value) -> anyhow::Result
     let mut arguments = Map::new();
     for word in words {
         let Some((name, text)) = word.split_once('=') else {
-            anyhow::bail!("`{word}` is no argument: write key=value, or key:=json");
+            anyhow::bail!("`{word}` is not an argument: write key=value, or key:=json");
         };
         let (name, value) = match name.strip_suffix(':') {
             Some(name) => {

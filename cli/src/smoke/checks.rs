@@ -426,7 +426,7 @@ fn check_tools(tools: &[Value], names: &BTreeSet<&str>) -> Result<(), Wrong> {
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
     };
     if let Some(name) = names.iter().find(|name| !fits(name)) {
-        return Err(Wrong::Finding(format!("`{name}` is no name that all clients take")));
+        return Err(Wrong::Finding(format!("not all clients take the name `{name}`")));
     }
     match tools.iter().find(|tool| tool.pointer("/inputSchema/type").is_none_or(|kind| kind != "object")) {
         Some(tool) => Err(Wrong::Finding(format!("a tool's input schema is not of type object: {tool}"))),
@@ -474,7 +474,7 @@ fn check_fetched(link: &str, fetched: &Fetched) -> Result<(), Wrong> {
     }
     let is_raster = fetched.media.starts_with("image/") && fetched.media != "image/svg+xml";
     if link.contains("/pictures/") && !is_raster {
-        return Err(wrong(format!("is called `{}`, which is no picture", fetched.media)));
+        return Err(wrong(format!("is called `{}`, which is not a picture", fetched.media)));
     }
     if is_raster { pictures::check(&fetched.media, &fetched.body).map_err(wrong) } else { Ok(()) }
 }

@@ -115,7 +115,7 @@ pub(super) fn judge(
     };
     let sentence = if status.is_success() {
         let named = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("no type");
-        format!("the answer is no message but `{named}`: this is not the address of an MCP endpoint")
+        format!("the answer is not a message but `{named}`: this is not the address of an MCP endpoint")
     } else {
         format!("the server answers {status}{reason}")
     };
