@@ -110,11 +110,11 @@ fn a_new_curator_gets_from_an_empty_folder_to_an_answer() {
     assert!(page("index.html").contains("第2回"), "{}", page("index.html"));
     let poem = page("rounds/第2回/1/index.html");
     assert!(poem.contains("秋の歌") && poem.contains("<img"), "{poem}");
-    let served = |store: &str| {
+    let digest_in = |store: &str| {
         let pointer = fs::read_to_string(folder.join(store).join("current.json")).unwrap();
         serde_json::from_str::<serde_json::Value>(&pointer).unwrap()["digest"].clone()
     };
-    assert_eq!(served("site"), served("store"));
+    assert_eq!(digest_in("site"), digest_in("store"));
     let history = shell(&folder, "wakashu history store").output().unwrap().stdout;
     let history = String::from_utf8(history).unwrap();
     assert!(history.contains("回：追加 1／歌：追加 2\n") && history.contains("メモ：第2回\n"), "{history}");
