@@ -38,8 +38,10 @@ TESTS = [
     ("a bucket: the same without end", "stores", "faults::lasting_faults_end_in_a_clear_error_soon"),
     ("a bucket that hangs", "stores", "faults::a_server_that_never_answers_is_given_up_soon"),
     ("keys: expired, unknown, denied; another region", "stores", "faults::what_the_service_refuses_is_said_in_a_sentence_with_a_hint"),
-    ("a server whose bucket turns bad half-way: 503, expired keys, HTML, cut, flipped, hanging", "e2e",
+    ("a server whose bucket turns bad half-way: 503, expired keys, HTML, the whole for a part, too much, cut, flipped, hanging", "e2e",
      "storage::outage::whatever_a_bucket_answers_half_way_the_good_archive_is_kept"),
+    ("a server whose bucket has another valid archive under the name", "e2e",
+     "storage::outage::another_archive_under_the_name_of_the_served_one_is_not_taken"),
     ("a server whose host lies about the archive, another valid one under its name included", "e2e",
      "storage::web::an_archive_that_lies_is_not_taken"),
     ("a server whose host lies about the pointer", "e2e", "storage::web::a_pointer_that_lies_changes_nothing"),
@@ -53,13 +55,15 @@ TESTS = [
     ("a publisher that dies before every answer of a bucket", "stores", "killed::a_publisher_dies_before_every_answer"),
     ("a publisher to a folder killed at twenty moments", "stores", "killed::a_publisher_to_a_folder_is_killed_twenty_times"),
     ("a publisher to a bucket killed at every request", "stores", "killed::a_publisher_to_a_bucket_is_killed_at_every_request"),
+    ("a rollback of a bucket killed at every request", "stores", "killed::a_rollback_of_a_bucket_is_killed_at_every_request"),
     ("a publish stopped by SIGINT, SIGTERM, SIGKILL", "cli",
      "publish::a_publish_that_is_stopped_leaves_nothing_behind_and_the_next_one_works"),
     ("a file that changes while it is published", "stores", "publishing::a_file_that_changes_while_it_is_published_is_taken_back"),
 ]
 
 # What changes something: a program may die before each of these.
-STEPS = ["mkdir", "write", "ftruncate", "fsync", "flock", "rename", "renameat2", "linkat", "unlink", "unlinkat", "rmdir"]
+STEPS = ["openat", "mkdir", "mkdirat", "write", "writev", "pwrite64", "copy_file_range", "sendfile", "ftruncate", "fsync", "flock",
+         "rename", "renameat2", "linkat", "unlink", "unlinkat", "rmdir"]
 
 
 class Failed(Exception):
@@ -159,9 +163,12 @@ class Serving:
 
 
 def killed_at_every_step(place, arguments, look):
-    """Runs a verb again and again, killed before its first step, its second, and so on, until it gets through."""
+    """Runs a verb again and again, killed before its first step, its second, and so on, until it gets through.
+
+    Says how often each step was met: one that never was may have become another one.
+    """
     need("strace")
-    kills = 0
+    kills = dict.fromkeys(STEPS, 0)
     for step in STEPS:
         for number in range(1, 500):
             strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={step}",
@@ -171,11 +178,13 @@ def killed_at_every_step(place, arguments, look):
                 look(True)
                 break
             must(done.returncode in (-9, 137), f"{step} {number}: {done.returncode} {done.stderr}")
-            kills += 1
+            kills[step] += 1
             look(False)
         else:
             raise Failed(f"{step}: no end")
-    return f"{kills} kills"
+    met = ", ".join(f"{step} {count}" for step, count in kills.items() if count)
+    never = ", ".join(step for step, count in kills.items() if not count)
+    return f"{sum(kills.values())} kills ({met}; never met: {never or 'none'})"
 
 
 def kill_build(place):
@@ -216,11 +225,12 @@ def kill_rollback(place):
     for version in (1, 2):
         must(place.publish(version).returncode == 0, "publish")
 
-    def look(_):
+    def look(through):
         title = place.served()
-        must(title in ("第1版", "第2版"), f"{title} is served")
-        if title == "第1版":
-            must(place.publish(2).returncode == 0 and place.served() == "第2版", "the next publish")
+        must(title == "第1版" if through else title in ("第1版", "第2版"), f"{title} is served")
+        if title == "第2版":
+            must(place.run("rollback", "store").returncode == 0 and place.served() == "第1版", "the next rollback")
+        must(place.publish(2).returncode == 0 and place.served() == "第2版", "the next publish")
 
     return killed_at_every_step(place, ["rollback", "store"], look)
 

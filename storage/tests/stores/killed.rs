@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use wakashu_archive::{ContentHash, Written};
 use wakashu_storage::{
     ArchiveWrite, Location, Progress, PublishOptions, PublishOutcome, StorageError, Store, archive_key,
-    digest_of_key, history, publish,
+    digest_of_key, history, publish, rollback,
 };
 
 const DAY: Duration = Duration::from_hours(24);
@@ -100,11 +100,18 @@ async fn die_at_every_request(picture_bytes: usize, answer_lost: bool) -> usize 
 #[ignore = "the publisher that is killed"]
 async fn publisher_to_be_killed() {
     let Ok(store) = std::env::var("WAKASHU_TEST_STORE") else { return };
-    let file = PathBuf::from(std::env::var_os("WAKASHU_TEST_FILE").unwrap());
     let storage = store.parse::<Location>().unwrap().open_for_writing().await.unwrap();
-    publish_at(&*storage, &file, SystemTime::now()).await.unwrap();
+    match std::env::var_os("WAKASHU_TEST_FILE").filter(|file| !file.is_empty()) {
+        Some(file) => {
+            publish_at(&*storage, Path::new(&file), SystemTime::now()).await.unwrap();
+        }
+        None => {
+            rollback(&*storage, None).await.unwrap();
+        }
+    }
 }
 
+/// A process that publishes a file; without one it goes back to the version before.
 fn publisher(store: &str, endpoint: &str, file: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
@@ -154,30 +161,83 @@ async fn a_publisher_to_a_bucket_is_killed_at_every_request() {
     panic!("none got through");
 }
 
-/// `kill -9` at twenty points spread over the run of a real process.
+/// The same with going back: what is served is one of the two versions, and going back or publishing works afterwards.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rollback_of_a_bucket_is_killed_at_every_request() {
+    let (fixture, proxy) = proxied_s3s().await;
+    let storage = &*fixture.storage;
+    let store = format!("s3://{BUCKET}/some/prefix");
+    let files = ["a", "b"].map(|name| archive(fixture.files.path(), name, 100));
+    let [old, new] = files.each_ref().map(|(_, written)| written.digest);
+    for requests in 0..40 {
+        for (path, _) in &files {
+            publish_at(storage, path, SystemTime::now()).await.unwrap();
+        }
+        assert_eq!(served(storage, &files).await, new);
+        let gate = Gate::default();
+        proxy.inject(Rule::always(Fault::Hold(gate.clone())).after(requests));
+        let mut child = tokio::process::Command::from(publisher(&store, &proxy.endpoint(), Path::new("")))
+            .spawn()
+            .unwrap();
+        let got_through = tokio::select! {
+            () = gate.reached() => false,
+            ended = child.wait() => ended.unwrap().success(),
+        };
+        child.kill().await.unwrap();
+        proxy.heal();
+        let now = served(storage, &files).await;
+        if got_through {
+            assert_eq!(now, old);
+            assert!(requests >= 3, "only {requests} requests");
+            return;
+        }
+        assert!(now == old || now == new, "neither of the versions");
+        if now == new {
+            rollback(storage, None).await.unwrap();
+            assert_eq!(served(storage, &files).await, old);
+        }
+    }
+    panic!("none got through");
+}
+
+/// `kill -9` at twenty points spread over the run of a real process, each of which found it at work.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_publisher_to_a_folder_is_killed_twenty_times() {
     let fixture = crate::support::folder().await;
     let store = fixture.files.path().join("store").to_str().unwrap().to_owned();
     let storage = &*fixture.storage;
-    let files: Vec<_> = (0..22)
-        .map(|number| archive(fixture.files.path(), &format!("{number}"), (1 << 20) + number))
-        .collect();
+    let another = |number: usize| archive(fixture.files.path(), &format!("{number}"), (1 << 20) + number);
+    let mut files = vec![another(0)];
     let started = Instant::now();
     assert!(publisher(&store, "", &files[0].0).status().unwrap().success());
-    let whole_run = started.elapsed();
+    let mut whole_run = started.elapsed();
     let mut before = served(storage, &files).await;
-    for (number, (path, written)) in (1..=20).zip(&files[1..]) {
-        let mut child = publisher(&store, "", path).spawn().unwrap();
-        tokio::time::sleep(whole_run * number / 12).await;
+    let mut killed = 0;
+    while killed < 20 {
+        assert!(files.len() < 100, "{killed} of {} found it at work", files.len());
+        let (path, written) = another(files.len());
+        let digest = written.digest;
+        files.push((path.clone(), written));
+        let mut child = publisher(&store, "", &path).spawn().unwrap();
+        tokio::time::sleep(whole_run * (killed % 12 + 1) / 12).await;
         child.kill().unwrap();
-        child.wait().unwrap();
+        let ended = child.wait().unwrap();
+        assert_ne!(ended.code(), Some(101), "it failed by itself");
         let now = served(storage, &files).await;
-        assert!(now == before || now == written.digest, "neither the old version nor the new one");
+        assert!(now == before || now == digest, "neither the old version nor the new one");
         before = now;
+        if ended.success() {
+            // Quicker than was thought.
+            whole_run = whole_run * 9 / 10;
+        } else {
+            killed += 1;
+        }
     }
-    assert!(publisher(&store, "", &files[21].0).status().unwrap().success());
-    assert_eq!(served(storage, &files).await, files[21].1.digest);
+    let (path, written) = another(files.len());
+    let digest = written.digest;
+    files.push((path.clone(), written));
+    assert!(publisher(&store, "", &path).status().unwrap().success());
+    assert_eq!(served(storage, &files).await, digest);
 }
 
 #[tokio::test]

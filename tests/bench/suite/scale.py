@@ -20,6 +20,7 @@ SIZES = [
 ]
 WARM_BAR = 1.2
 SEARCH_BAR_MS = 5.0
+WRITE_BAR_MIB = 96
 
 
 def run(options):
@@ -43,6 +44,8 @@ def run(options):
         if rounds * entries == 1_000_000:
             bars.append({"what": f"warm ranking 1-3, {name}: CPU per request", "value": row["warm"]["ratio"],
                          "bar": WARM_BAR, "unit": "× 30 entries"})
+            bars.append({"what": f"writing {name}: peak memory", "value": row["write"]["peak_mib"], "bar": WRITE_BAR_MIB,
+                         "unit": "MiB"})
         if rounds * entries == 100_000:
             for kind in ("rare", "common"):
                 bars.append({"what": f"search_poems over 100,000 poems, a {kind} word, CPU per request",

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, combinators::BoxBody};
 use hyper::body::{Frame, Incoming};
-use hyper::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
+use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderValue, TRANSFER_ENCODING};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
@@ -49,6 +49,10 @@ pub enum Fault {
     Truncate(usize),
     /// One byte of the answer's body is another one.
     Flip(usize),
+    /// A range is answered with all of this, as by a server that does not know ranges.
+    Whole(Bytes),
+    /// So many bytes follow the answer's own.
+    Lengthen(usize),
     /// The request waits in the proxy until the test lets it go.
     Hold(Gate),
 }
@@ -302,6 +306,19 @@ impl State {
             head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
         }
         let body = match fault {
+            Some(Fault::Whole(body)) => {
+                (head.status, exchange.status) = (StatusCode::OK, Some(200));
+                head.headers.remove(CONTENT_RANGE);
+                exchange.answer_bytes = body.len();
+                head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+                whole(body)
+            }
+            Some(Fault::Lengthen(more)) => {
+                let body = [&body[..], &vec![b'x'; more][..]].concat();
+                exchange.answer_bytes = body.len();
+                head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+                whole(body.into())
+            }
             Some(Fault::Truncate(bytes)) if bytes < body.len() => {
                 exchange.answer_bytes = bytes;
                 BrokenOff(Some(body.slice(..bytes))).boxed()

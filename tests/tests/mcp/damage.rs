@@ -10,7 +10,7 @@ use wakashu_archive::{
 };
 use wakashu_tests::{Collection, HttpRequest, Server, call, legacy, modern, poem};
 
-use super::fixture::TINY;
+use super::fixture::{TINY, in_every_way};
 
 /// Two rounds; the first has two chunks.
 fn collection() -> Collection {
@@ -64,74 +64,77 @@ fn tool(name: &str, arguments: &Value) -> [HttpRequest; 2] {
 fn a_damaged_page_takes_down_its_own_chunk_and_nothing_else() {
     let collection = collection();
     let path = collection.write();
-    let mut server = Server::serve(&damaged(&path, page_span(&path)));
-    for (name, arguments) in [
-        ("get_wakashu_ranking", json!({ "round_title": "1" })),
-        ("get_wakashu_ranking", json!({ "round_title": "1", "rank_range": "30-35" })),
-        ("get_poem", json!({ "round_title": "1", "rank": 32 })),
-    ] {
-        for request in tool(name, &arguments) {
-            let reply = server.send(&request);
-            assert!(reply.is_tool_error(), "{arguments}");
-            let text = &reply.texts()[0];
-            assert!(
-                text.contains("データを読み出せませんでした") && text.contains("問い合わせ番号"),
-                "{text}"
-            );
+    in_every_way(&damaged(&path, page_span(&path)), |way, mut server| {
+        for (name, arguments) in [
+            ("get_wakashu_ranking", json!({ "round_title": "1" })),
+            ("get_wakashu_ranking", json!({ "round_title": "1", "rank_range": "30-35" })),
+            ("get_poem", json!({ "round_title": "1", "rank": 32 })),
+        ] {
+            for request in tool(name, &arguments) {
+                let reply = server.send(&request);
+                assert!(reply.is_tool_error(), "{arguments}");
+                let text = &reply.texts()[0];
+                assert!(
+                    text.contains("データを読み出せませんでした") && text.contains("問い合わせ番号"),
+                    "{text}"
+                );
+            }
         }
-    }
-    for uri in ["wakashu://rounds/1", "wakashu://rounds/1/1", "wakashu://rounds/1/1/picture"] {
-        for request in both("resources/read", &json!({ "uri": uri })) {
-            assert_eq!(server.send(&request).code(), -32603, "{uri}");
+        for uri in ["wakashu://rounds/1", "wakashu://rounds/1/1", "wakashu://rounds/1/1/picture"] {
+            for request in both("resources/read", &json!({ "uri": uri })) {
+                assert_eq!(server.send(&request).code(), -32603, "{uri}");
+            }
         }
-    }
-    for request in both("prompts/get", &json!({ "name": "present_round", "arguments": { "round": "1" } })) {
-        assert_eq!(server.send(&request).code(), -32603);
-    }
-    assert_eq!(server.get("/pictures/1/1").status, 503);
+        for request in both("prompts/get", &json!({ "name": "present_round", "arguments": { "round": "1" } }))
+        {
+            assert_eq!(server.send(&request).code(), -32603);
+        }
+        assert_eq!(server.get("/pictures/1/1").status, 503);
 
-    for arguments in [
-        json!({ "round_title": "1", "rank_range": "33-40" }),
-        json!({ "round_title": "2", "rank_range": "101-103" }),
-    ] {
-        for request in tool("get_wakashu_ranking", &arguments) {
-            let reply = server.send(&request);
-            assert!(!reply.is_tool_error() && !reply.pictures().is_empty(), "{arguments}");
+        for arguments in [
+            json!({ "round_title": "1", "rank_range": "33-40" }),
+            json!({ "round_title": "2", "rank_range": "101-103" }),
+        ] {
+            for request in tool("get_wakashu_ranking", &arguments) {
+                let reply = server.send(&request);
+                assert!(!reply.is_tool_error() && !reply.pictures().is_empty(), "{arguments}");
+            }
         }
-    }
-    assert_eq!(server.get("/pictures/1/33").status, 200);
-    assert!(!server.send(&call("list_rounds", &json!({}))).is_tool_error());
-    assert!(server.log_with("TOOL_EXECUTION_ERROR").contains("a request failed"), "the log knows why");
-    assert!(server.is_alive());
+        assert_eq!(server.get("/pictures/1/33").status, 200);
+        assert!(!server.send(&call("list_rounds", &json!({}))).is_tool_error());
+        assert!(server.log_with("TOOL_EXECUTION_ERROR").contains("a request failed"), "the log knows why");
+        assert!(server.is_alive(), "{way}");
+    });
 }
 
 #[test]
 fn a_damaged_picture_is_said_to_be_missing_and_its_text_stays() {
     let collection = collection();
     let path = collection.write();
-    let mut server = Server::serve(&damaged(&path, picture_span(&path)));
-    for request in tool("get_wakashu_ranking", &json!({ "round_title": "1" })) {
-        let reply = server.send(&request);
-        assert!(!reply.is_tool_error());
-        assert_eq!(reply.pictures().len(), 2);
-        let texts = reply.texts();
-        assert!(
-            texts[1].starts_with("2位：") && texts[2].contains("画像だけを読み込めませんでした"),
-            "{texts:?}"
-        );
-    }
-    for request in tool("get_poem", &json!({ "round_title": "1", "rank": 2 })) {
-        let reply = server.send(&request);
-        assert_eq!((reply.texts().len(), reply.pictures().len()), (2, 0));
-    }
-    for request in both("resources/read", &json!({ "uri": "wakashu://rounds/1/2/picture" })) {
-        assert_eq!(server.send(&request).code(), -32603);
-    }
-    assert_eq!(server.get("/pictures/1/2").status, 503);
-    assert_eq!(server.get("/pictures/1/2?rendition=small").status, 200, "another rendition is whole");
-    assert_eq!(server.get("/pictures/1/1").status, 200);
-    assert!(server.log_with("a picture could not be read").contains("WARN"));
-    assert!(server.is_alive());
+    in_every_way(&damaged(&path, picture_span(&path)), |way, mut server| {
+        for request in tool("get_wakashu_ranking", &json!({ "round_title": "1" })) {
+            let reply = server.send(&request);
+            assert!(!reply.is_tool_error());
+            assert_eq!(reply.pictures().len(), 2);
+            let texts = reply.texts();
+            assert!(
+                texts[1].starts_with("2位：") && texts[2].contains("画像だけを読み込めませんでした"),
+                "{texts:?}"
+            );
+        }
+        for request in tool("get_poem", &json!({ "round_title": "1", "rank": 2 })) {
+            let reply = server.send(&request);
+            assert_eq!((reply.texts().len(), reply.pictures().len()), (2, 0));
+        }
+        for request in both("resources/read", &json!({ "uri": "wakashu://rounds/1/2/picture" })) {
+            assert_eq!(server.send(&request).code(), -32603);
+        }
+        assert_eq!(server.get("/pictures/1/2").status, 503);
+        assert_eq!(server.get("/pictures/1/2?rendition=small").status, 200, "another rendition is whole");
+        assert_eq!(server.get("/pictures/1/1").status, 200);
+        assert!(server.log_with("a picture could not be read").contains("WARN"));
+        assert!(server.is_alive(), "{way}");
+    });
 }
 
 #[test]
@@ -139,27 +142,28 @@ fn a_damaged_column_takes_down_its_own_search_and_nothing_else() {
     let collection = collection();
     let path = collection.write();
     let column = open(&path).0.column(ColumnName::Text).unwrap();
-    let mut server = Server::serve(&damaged(&path, column.span()));
-    for _ in 0..2 {
-        for request in tool("search_poems", &json!({ "query": "歌" })) {
-            let reply = server.send(&request);
-            let text = &reply.texts()[0];
-            assert!(reply.is_tool_error(), "{text}");
-            assert!(
-                text.contains("データを読み出せませんでした") && text.contains("問い合わせ番号"),
-                "{text}"
-            );
+    in_every_way(&damaged(&path, column.span()), |way, mut server| {
+        for _ in 0..2 {
+            for request in tool("search_poems", &json!({ "query": "歌" })) {
+                let reply = server.send(&request);
+                let text = &reply.texts()[0];
+                assert!(reply.is_tool_error(), "{text}");
+                assert!(
+                    text.contains("データを読み出せませんでした") && text.contains("問い合わせ番号"),
+                    "{text}"
+                );
+            }
         }
-    }
-    for request in tool("search_poems", &json!({ "query": "honka:example.org" })) {
-        let reply = server.send(&request);
-        assert!(!reply.is_tool_error(), "another column is whole: {:?}", reply.texts());
-    }
-    for request in tool("get_wakashu_ranking", &json!({ "round_title": "1" })) {
-        assert_eq!(server.send(&request).pictures().len(), 3);
-    }
-    assert!(server.log_with("TOOL_EXECUTION_ERROR").contains("column"), "the log knows why");
-    assert!(server.is_alive());
+        for request in tool("search_poems", &json!({ "query": "honka:example.org" })) {
+            let reply = server.send(&request);
+            assert!(!reply.is_tool_error(), "another column is whole: {:?}", reply.texts());
+        }
+        for request in tool("get_wakashu_ranking", &json!({ "round_title": "1" })) {
+            assert_eq!(server.send(&request).pictures().len(), 3);
+        }
+        assert!(server.log_with("TOOL_EXECUTION_ERROR").contains("column"), "the log knows why");
+        assert!(server.is_alive(), "{way}");
+    });
 }
 
 /// Writes the archive without its search columns; the format leaves them optional.
@@ -203,36 +207,38 @@ fn with_other_keys(path: &Path) -> PathBuf {
 #[test]
 fn an_archive_with_other_keys_is_served_and_says_that_search_needs_a_rebuild() {
     let collection = collection();
-    let mut server = Server::serve(&with_other_keys(&collection.write()));
-    for query in ["歌", "prompt:picture", "account:@poet1 honka:example"] {
-        for request in tool("search_poems", &json!({ "query": query })) {
-            let reply = server.send(&request);
-            let text = &reply.texts()[0];
-            assert!(reply.is_tool_error() && text.contains("作り直すまで歌を探せません"), "{text}");
+    in_every_way(&with_other_keys(&collection.write()), |way, mut server| {
+        for query in ["歌", "prompt:picture", "account:@poet1 honka:example"] {
+            for request in tool("search_poems", &json!({ "query": query })) {
+                let reply = server.send(&request);
+                let text = &reply.texts()[0];
+                assert!(reply.is_tool_error() && text.contains("作り直すまで歌を探せません"), "{text}");
+            }
         }
-    }
-    for request in tool("get_wakashu_ranking", &json!({ "round_title": "1" })) {
-        assert_eq!(server.send(&request).pictures().len(), 3);
-    }
-    assert!(server.is_alive());
+        for request in tool("get_wakashu_ranking", &json!({ "round_title": "1" })) {
+            assert_eq!(server.send(&request).pictures().len(), 3);
+        }
+        assert!(server.is_alive(), "{way}");
+    });
 }
 
 #[test]
 fn an_archive_without_columns_is_served_but_cannot_be_searched() {
     let collection = collection();
-    let mut server = Server::serve(&without_columns(&collection.write()));
-    for query in ["歌", "prompt:picture", "account:@poet1 honka:example"] {
-        for request in tool("search_poems", &json!({ "query": query })) {
-            let reply = server.send(&request);
-            let text = &reply.texts()[0];
-            assert!(reply.is_tool_error() && text.contains("検索用のデータがない"), "{text}");
-            assert!(!text.contains("しばらく"), "trying again would not help: {text}");
+    in_every_way(&without_columns(&collection.write()), |way, mut server| {
+        for query in ["歌", "prompt:picture", "account:@poet1 honka:example"] {
+            for request in tool("search_poems", &json!({ "query": query })) {
+                let reply = server.send(&request);
+                let text = &reply.texts()[0];
+                assert!(reply.is_tool_error() && text.contains("検索用のデータがない"), "{text}");
+                assert!(!text.contains("しばらく"), "trying again would not help: {text}");
+            }
         }
-    }
-    for request in tool("get_wakashu_ranking", &json!({ "round_title": "1" })) {
-        assert_eq!(server.send(&request).pictures().len(), 3);
-    }
-    assert!(server.is_alive());
+        for request in tool("get_wakashu_ranking", &json!({ "round_title": "1" })) {
+            assert_eq!(server.send(&request).pictures().len(), 3);
+        }
+        assert!(server.is_alive(), "{way}");
+    });
 }
 
 #[test]
@@ -252,13 +258,17 @@ fn a_damaged_root_or_a_foreign_file_is_not_served_and_the_server_says_so() {
         ("foreign", beside("foreign.wakashu", b"PK\x03\x04 this is no archive")),
         ("empty", beside("empty.wakashu", b"")),
     ] {
-        let server = Server::serve(&path);
-        let status = server.send(&call("index_status", &json!({})));
-        assert_eq!(status.result()["structuredContent"]["state"], "UNAVAILABLE", "{name}");
-        assert!(
-            server.send(&call("get_poem", &json!({ "round_title": "1", "rank": 1 }))).is_tool_error(),
-            "{name}"
-        );
-        assert!(server.log_with("could not be refreshed").contains("detail"), "{name}: the log knows why");
+        in_every_way(&path, |way, mut server| {
+            let status = server.send(&call("index_status", &json!({})));
+            assert_eq!(status.result()["structuredContent"]["state"], "UNAVAILABLE", "{name}, {way}");
+            assert!(
+                server.send(&call("get_poem", &json!({ "round_title": "1", "rank": 1 }))).is_tool_error(),
+                "{name}, {way}"
+            );
+            assert!(
+                server.log_with("could not be refreshed").contains("detail"),
+                "{name}, {way}: the log knows why"
+            );
+        });
     }
 }

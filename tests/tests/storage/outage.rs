@@ -256,6 +256,9 @@ fn whatever_a_bucket_answers_half_way_the_good_archive_is_kept() {
         Fault::Answer { status: 206, header: Some(("content-range", "bytes 7-11/12")), body: "wrong" },
         Fault::Truncate(100),
         Fault::Flip(0),
+        Fault::Whole(std::fs::read(&path).unwrap().into()),
+        Fault::Lengthen(1),
+        Fault::Lengthen(1 << 20),
         Fault::Drop,
         Fault::Delay(Duration::from_hours(1)),
     ];
@@ -271,5 +274,35 @@ fn whatever_a_bucket_answers_half_way_the_good_archive_is_kept() {
         wait_until(&format!("{fault:?} is over"), || {
             status(&server)["stale"] == false && is_whole(&server.send(&ranking(fresh)))
         });
+    }
+}
+
+/// Another valid archive under the name of the one that is served: nothing of it is taken.
+#[test]
+fn another_archive_under_the_name_of_the_served_one_is_not_taken() {
+    let (_folder, path) = archive();
+    let other = path.with_file_name("other.wakashu");
+    for shape in [
+        Shape { rounds: 1, entries: 320, picture_bytes: 2_001 },
+        Shape { rounds: 2, entries: 160, picture_bytes: 2_000 },
+    ] {
+        write_archive(&other, &[shape]).unwrap();
+        let store = Store::with(&path);
+        let server = store.serve(&[]);
+        assert!(is_whole(&server.send(&ranking(1))));
+        let own = store.exchange_archive(&path, &other);
+        assert!(says_sorry(&server.send(&ranking(100))));
+        wait_until("it is noticed", || status(&server)["stale"] == true);
+        assert_eq!(status(&server)["digest"], open(&path).0.digest().to_string());
+        assert!(is_whole(&server.send(&ranking(1))), "what is at hand is served");
+        // Nor by a server that begins with it.
+        let fresh = store.serve(&[]);
+        let reply = fresh.send(&ranking(1));
+        assert!(reply.is_tool_error() && reply.pictures().is_empty(), "{}", reply.text());
+        std::fs::copy(&path, &own).unwrap();
+        wait_until("it is fresh again", || {
+            status(&server)["stale"] == false && is_whole(&server.send(&ranking(100)))
+        });
+        wait_until("the other server has it", || is_whole(&fresh.send(&ranking(1))));
     }
 }
