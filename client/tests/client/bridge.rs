@@ -421,7 +421,7 @@ async fn a_greeting_that_the_server_does_not_take_holds_nothing_up() {
         _ => Reply::json(r#"{"jsonrpc":"2.0","id":8,"result":{}}"#),
     })
     .await;
-    let bridge = Bridge::new().with_patience(Duration::from_secs(600));
+    let bridge = Bridge::new().with_patience(Duration::from_mins(10));
     let mut host =
         Host::through(bridge, |inbox| Arc::new(HttpLink::new(&server.url, HeaderMap::new(), inbox).unwrap()));
     host.ask(INITIALIZE).await;

@@ -480,10 +480,15 @@ fn a_fault_on_the_way_costs_one_answer() {
         answer(200, "<html>"),
         answer(200, "{"),
     ] {
-        proxy.inject(Rule::on("POST", "/mcp", fault.clone()).times(1));
-        let said = poem();
-        assert!(said.starts_with("poems: ") && said.contains("What to do: "), "{fault:?}: {said}");
-        wait_until("the way is found again", || poem().starts_with("1位"));
+        let said = (0..20).find_map(|_| {
+            proxy.inject(Rule::on("POST", "/mcp", fault.clone()).times(1));
+            let said = poem();
+            proxy.heal();
+            wait_until("the way is found again", || poem().starts_with("1位"));
+            // The lists may just be read again, and the fault befall that.
+            said.starts_with("poems: ").then_some(said)
+        });
+        assert!(said.is_some_and(|said| said.contains("What to do: ")), "{fault:?}");
     }
 }
 
