@@ -188,7 +188,7 @@ fn page(server: &Server, query: &str, page: u32) -> String {
 
 /// Returns what stands in the first element that begins so.
 fn said<'a>(page: &'a str, element: &str) -> &'a str {
-    let after = page.split_once(element).unwrap_or_else(|| panic!("no {element} in {page}")).1;
+    let after = page.split_once(element).expect("the page has the element").1;
     after.split_once('<').unwrap().0
 }
 
@@ -281,8 +281,9 @@ fn the_browser_finds_what_the_server_finds() {
     let many = page(&server, "の", 1);
     let found =
         said(&many, tally).trim_start_matches(|letter: char| letter == ',' || letter.is_ascii_digit());
-    let note = page(&server, a_loose_one, 1);
-    for words in [said(&nothing, tally), said(&beyond, tally), found, said(&note, "<span class=\"note\">")] {
+    let loosely = page(&server, a_loose_one, 1);
+    for words in [said(&nothing, tally), said(&beyond, tally), found, said(&loosely, "<span class=\"note\">")]
+    {
         assert!(!words.is_empty() && script.contains(&format!("\"{words}\"")), "{words}");
     }
 }
