@@ -8,7 +8,7 @@ use wakashu_archive::{
     Archive, ColumnName, ContentHash, Reference, Section, SectionKind, SectionTable, Span, TRAILER_BYTES,
     Trailer,
 };
-use wakashu_tests::{Collection, HttpRequest, Server, call, legacy, modern, poem};
+use wakashu_tests::{Collection, HttpRequest, call, legacy, modern, poem};
 
 use super::fixture::{TINY, in_every_way};
 
@@ -258,7 +258,7 @@ fn a_damaged_root_or_a_foreign_file_is_not_served_and_the_server_says_so() {
         ("foreign", beside("foreign.wakashu", b"PK\x03\x04 this is no archive")),
         ("empty", beside("empty.wakashu", b"")),
     ] {
-        in_every_way(&path, |way, mut server| {
+        in_every_way(&path, |way, server| {
             let status = server.send(&call("index_status", &json!({})));
             assert_eq!(status.result()["structuredContent"]["state"], "UNAVAILABLE", "{name}, {way}");
             assert!(
