@@ -193,18 +193,20 @@ fn copy(from: &Value, to: &mut Value, name: &str) {
 /// Puts members before all others of the object at `span`.
 fn insert_first(message: &Chain, span: &Range<usize>, members: &str) -> Chain {
     let head = message.slice(span.start..(span.start + 64).min(span.end)).into_bytes();
-    let (open, comma) = first_place(&head, &(0..head.len())).unwrap_or((0, ""));
+    // More blanks than that are sent by nobody but to see what happens.
+    let place = first_place(&head, &(0..head.len()))
+        .or_else(|| first_place(&message.slice(span.clone()).into_bytes(), &(0..span.len())));
+    let (open, comma) = place.unwrap_or((0, ""));
     let at = span.start + open;
     message.replace(at..at, Bytes::from(format!("{members}{comma}")))
 }
 
-/// Returns where the first member of the object at `span` goes, and what parts it from the next.
+/// Returns where the first member of the object at `span` goes, and what parts it from the next. `None` if the text ends before that.
 fn first_place(text: &[u8], span: &Range<usize>) -> Option<(usize, &'static str)> {
     let object = text.get(span.clone())?;
     let open = memchr::memchr(b'{', object)? + 1;
-    let next = object.iter().skip(open).find(|byte| !byte.is_ascii_whitespace());
-    // An object that is empty has its end there; one that begins with more blanks than were looked at is not.
-    Some((span.start + open, if next == Some(&b'}') { "" } else { "," }))
+    let next = object.iter().skip(open).find(|byte| !byte.is_ascii_whitespace())?;
+    Some((span.start + open, if *next == b'}' { "" } else { "," }))
 }
 
 /// Returns where the object `_meta` stands in a request.
@@ -319,6 +321,12 @@ mod tests {
         assert_eq!(
             complete(r#"{"result":{},"id":1}"#, "tools/call"),
             r#"{"result":{"resultType":"complete"},"id":1}"#
+        );
+        // However far away the end of an empty one is.
+        let blanks = " ".repeat(100);
+        assert_eq!(
+            complete(&format!(r#"{{"result":{{{blanks}}},"id":1}}"#), "tools/call"),
+            format!(r#"{{"result":{{"resultType":"complete"{blanks}}},"id":1}}"#)
         );
         assert_eq!(complete(r#"{"error":{},"id":1}"#, "tools/call"), r#"{"error":{},"id":1}"#);
     }
