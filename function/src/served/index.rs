@@ -69,13 +69,16 @@ impl ReadError {
         matches!(self, Self::Storage(error) if error.is_not_found())
     }
 
-    /// Tells whether the bytes that lie in storage are not those the archive is made of. A storage that fails says
+    /// Tells whether the bytes that storage gives are not those the archive is made of. A storage that fails says
     /// nothing of them, and neither does an archive that was written wrongly.
     fn is_damage(&self) -> bool {
         match self {
-            Self::Storage(error) => {
-                matches!(**error, StorageError::ShortRead { .. } | StorageError::OtherLength { .. })
-            }
+            Self::Storage(error) => matches!(
+                **error,
+                StorageError::ShortRead { .. }
+                    | StorageError::TooLarge { .. }
+                    | StorageError::OtherLength { .. }
+            ),
             Self::Archive(ArchiveError::Damaged { damage, .. }) => {
                 matches!(damage, Damage::Hash { .. } | Damage::Length { .. })
             }

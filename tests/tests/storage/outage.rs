@@ -246,7 +246,9 @@ fn what_storage_gives_damaged_is_called_stale_until_it_is_whole_again() {
 /// A bucket that goes bad while the server runs, in one way after the other.
 #[test]
 fn whatever_a_bucket_answers_half_way_the_good_archive_is_kept() {
-    let (_folder, path) = archive();
+    // A page for each of them that nobody has read yet.
+    let (_folder, path) = folder();
+    write_archive(&path, &[Shape { rounds: 1, entries: 448, picture_bytes: 2_000 }]).unwrap();
     let answer = |status, body| Fault::Answer { status, header: None, body };
     let faults = [
         answer(503, "<Error><Code>SlowDown</Code></Error>"),
@@ -266,12 +268,13 @@ fn whatever_a_bucket_answers_half_way_the_good_archive_is_kept() {
     let server = store.serve(&[]);
     assert!(is_whole(&server.send(&ranking(1))));
     for (fault, fresh) in faults.into_iter().zip((40..).step_by(32)) {
-        store.proxy.inject(Rule::always(fault.clone()));
-        assert!(says_sorry(&server.send(&ranking(fresh))), "{fault:?}");
-        wait_until(&format!("{fault:?} is noticed"), || status(&server)["stale"] == true);
-        assert!(is_whole(&server.send(&ranking(1))), "{fault:?}: what is at hand is served");
+        let name: String = format!("{fault:?}").chars().take(80).collect();
+        store.proxy.inject(Rule::always(fault));
+        assert!(says_sorry(&server.send(&ranking(fresh))), "{name}");
+        wait_until(&format!("{name} is noticed"), || status(&server)["stale"] == true);
+        assert!(is_whole(&server.send(&ranking(1))), "{name}: what is at hand is served");
         store.proxy.heal();
-        wait_until(&format!("{fault:?} is over"), || {
+        wait_until(&format!("{name} is over"), || {
             status(&server)["stale"] == false && is_whole(&server.send(&ranking(fresh)))
         });
     }
