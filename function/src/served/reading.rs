@@ -136,12 +136,11 @@ impl Reading {
     /// goes on when this is given up.
     pub async fn column(&self, name: ColumnName) -> Result<Column, ReadError> {
         let reference = self.archive().column(name).ok_or(ReadError::NoColumn)?;
-        let column = match self.columns.get(name) {
-            Some(column) => column.clone(),
-            None => {
-                let column = in_time(reference.length, Box::pin(self.index.column(name, reference))).await;
-                self.notices_what_is_gone(column)?
-            }
+        let column = if let Some(column) = self.columns.get(name) {
+            column.clone()
+        } else {
+            let column = in_time(reference.length, Box::pin(self.index.column(name, reference))).await;
+            self.notices_what_is_gone(column)?
         };
         match column.keys_version() {
             KEYS_VERSION => Ok(column),
