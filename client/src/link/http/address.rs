@@ -19,8 +19,8 @@ use crate::error::{Error, ErrorCode, Result};
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection waits for the next request. Servers close theirs after a minute or more.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How much of an answer is read at a time, and how long its head may be. With hyper's own 400 KiB a bridge that has passed on pictures
-/// holds half a megabyte more and is no quicker.
+/// How much of an answer is read at a time, and how long its head may be. With hyper's own 400 KiB a bridge that has passed on
+/// pictures holds 0.3 MB more.
 const READ_BYTES: usize = 128 << 10;
 /// How the addresses begin that this link takes.
 pub(crate) const SCHEMES: &[&str] = &["https", "http"];
